@@ -57,8 +57,10 @@ func (r *Request) roundUpToBound(size uint64) uint64 {
 	return size
 }
 
-// canUse reports whether a block that is large enough is not too large to serve the request.
-func (r *Request) canUse(size uint64) bool { return !exceedsBound(size, r.Round) || size <= r.Size }
+// canUseBlockOfSize reports whether a block that is large enough is not too large to serve the request.
+func (r *Request) canUseBlockOfSize(size uint64) bool {
+	return !exceedsBound(size, r.Round) || size <= r.Size
+}
 
 // Decision says how a pool serves one request. The caller carries it out and calls Commit or Abort exactly once; several
 // decisions may be open at once.

@@ -44,7 +44,7 @@ func (p *Pool) makeRoomInAllowance(size uint64, out []Eviction) []Eviction {
 		if e := p.entryAt(i); e.isSlab || e.class >= ofArena {
 			passed++
 		} else {
-			p.evicted.rememberBlock(e, regretted)
+			p.evicted.rememberMissReason(e, regretted)
 			out = p.evictCachedBlock(i, wire.EvictPolicy, out)
 		}
 		i = next

@@ -90,7 +90,7 @@ func (a *Arms) activateArmForRequest(request *Request, out []Eviction) []Evictio
 		a.turns = append(a.turns[:0], a.turns[1:]...)
 	}
 	out = a.waitingPool().noteDeviceMemory(request.Heap, a.waitingPool().evictDoomed(out))
-	a.shareDeviceUse()
+	a.exchangeDeviceUse()
 	return out
 }
 
@@ -108,7 +108,7 @@ func (a *Arms) activateArm(arm int, time int64) {
 // skipPause continues at time now as if no time had passed since another time.
 func (p *Pool) skipPause(since, now int64) {
 	for i := p.cachedByAge.oldest; i != 0; i = p.chain.At(i).newer {
-		p.momentOf(i).since += now - since
+		p.cachingMoment(i).since += now - since
 	}
 	if p.layouts != nil && p.layouts.current != nil {
 		starts := &p.layouts.current.starts
@@ -120,16 +120,16 @@ func (p *Pool) skipPause(since, now int64) {
 	p.now = now
 }
 
-// shareDeviceUse gives each arm the bytes that the other arm takes of the device.
-func (a *Arms) shareDeviceUse() {
+// exchangeDeviceUse gives each arm the bytes that the other arm takes of the device.
+func (a *Arms) exchangeDeviceUse() {
 	present, alternative := a.pools[Present], a.pools[Alternative]
 	most := max(a.both.PeakWanted, present.stats.PeakWanted, alternative.stats.PeakWanted)
 	present.others = others{held: alternative.stats.ReservedBytes(), excess: alternative.stats.ExcessBytes(), wanted: most}
 	alternative.others = others{held: present.stats.ReservedBytes(), excess: present.stats.ExcessBytes(), wanted: most}
 }
 
-// finishCall updates the peaks of both arms after a call, and ends the split if the alternative has no blocks left.
-func (a *Arms) finishCall() {
+// updatePeaksAfterCall updates the peaks of both arms after a call, and ends the split if the alternative has no blocks left.
+func (a *Arms) updatePeaksAfterCall() {
 	s, t := &a.pools[Present].stats, &a.pools[Alternative].stats
 	a.both.BytesInUse, a.both.BytesWanted = s.BytesInUse+t.BytesInUse, s.BytesWanted+t.BytesWanted
 	a.both.BytesCached, a.both.BytesCooling = s.BytesCached+t.BytesCached, s.BytesCooling+t.BytesCooling
@@ -144,7 +144,7 @@ func (a *Arms) finishCall() {
 func (a *Arms) Commit(decision Decision) {
 	a.pools[decision.Block.Arm()].Commit(decision)
 	if a.split {
-		a.finishCall()
+		a.updatePeaksAfterCall()
 	}
 }
 
@@ -152,7 +152,7 @@ func (a *Arms) Commit(decision Decision) {
 func (a *Arms) Abort(decision Decision) {
 	a.pools[decision.Block.Arm()].Abort(decision)
 	if a.split {
-		a.finishCall()
+		a.updatePeaksAfterCall()
 	}
 }
 
@@ -160,7 +160,7 @@ func (a *Arms) Abort(decision Decision) {
 func (a *Arms) SlabCreated(decision Decision) {
 	a.pools[decision.Block.Arm()].SlabCreated(decision)
 	if a.split {
-		a.finishCall()
+		a.updatePeaksAfterCall()
 	}
 }
 
@@ -171,7 +171,7 @@ func (a *Arms) Free(b Block, busy bool, time int64, out []Eviction) []Eviction {
 		return p.Free(b, busy, time, out)
 	}
 	out = p.Free(b, busy, a.timeOfArm(p, time), out)
-	a.finishCall()
+	a.updatePeaksAfterCall()
 	return out
 }
 
@@ -182,7 +182,7 @@ func (a *Arms) CoolingEnded(b Block, time int64, out []Eviction) []Eviction {
 		return p.CoolingEnded(b, time, out)
 	}
 	out = p.CoolingEnded(b, a.timeOfArm(p, time), out)
-	a.finishCall()
+	a.updatePeaksAfterCall()
 	return out
 }
 
@@ -190,12 +190,12 @@ func (a *Arms) CoolingEnded(b Block, time int64, out []Eviction) []Eviction {
 func (a *Arms) Forget(b Block) {
 	a.pools[b.Arm()].Forget(b)
 	if a.split {
-		a.finishCall()
+		a.updatePeaksAfterCall()
 	}
 }
 
-// Knows reports whether a block is in the pool of its arm.
-func (a *Arms) Knows(b Block) bool { return a.pools[b.Arm()].entryOf(b) != 0 }
+// HasBlock reports whether a block is in the pool of its arm.
+func (a *Arms) HasBlock(b Block) bool { return a.pools[b.Arm()].entryOf(b) != 0 }
 
 // FreeableBytes is Pool.FreeableBytes of each arm, for the arm's blocks. The waiting arm has no room while its next call may give blocks
 // back.
@@ -221,7 +221,7 @@ func (a *Arms) Drain(need uint64, out []Eviction) []Eviction {
 	if !a.split {
 		return a.active.Drain(need, out)
 	}
-	a.shareDeviceUse()
+	a.exchangeDeviceUse()
 	waiting := a.waitingPool()
 	waiting.noteShortage()
 	a.active.noteShortage()
@@ -233,7 +233,7 @@ func (a *Arms) Drain(need uint64, out []Eviction) []Eviction {
 	if given+more == 0 {
 		out = a.active.drainCooling(waiting.drainCooling(out))
 	}
-	a.finishCall()
+	a.updatePeaksAfterCall()
 	return out
 }
 
@@ -256,14 +256,14 @@ func (a *Arms) EvictForOthers(r wire.Relief, time int64, out []Eviction) []Evict
 	}
 	out = a.active.EvictForOthers(need, idle, time, out)
 	waiting.debt = a.active.debt
-	a.finishCall()
+	a.updatePeaksAfterCall()
 	return out
 }
 
-// SetIteration is Pool.SetIteration of both arms.
-func (a *Arms) SetIteration(period int64) {
+// SetIterationTime is Pool.SetIterationTime of both arms.
+func (a *Arms) SetIterationTime(period int64) {
 	for _, p := range a.pools {
-		p.SetIteration(period)
+		p.SetIterationTime(period)
 	}
 }
 
@@ -275,7 +275,7 @@ func (a *Arms) Trim(keep uint64, out []Eviction) []Eviction {
 	waiting := a.waitingPool()
 	out = waiting.Trim(keep-min(keep, a.active.stats.BytesCached), out)
 	out = a.active.Trim(keep-min(keep, waiting.stats.BytesCached), out)
-	a.finishCall()
+	a.updatePeaksAfterCall()
 	return out
 }
 
@@ -337,7 +337,7 @@ func (a *Arms) BeginExperiment(next *Pool, time int64, out []Eviction) []Evictio
 	alternative.short, alternative.small, alternative.beyond = present.short, present.small, present.beyond
 	out = alternative.noteDeviceMemory(present.heap, alternative.SwitchPolicy(next, a.since, out))
 	a.running, a.split = true, true
-	a.finishCall()
+	a.updatePeaksAfterCall()
 	return out
 }
 
@@ -345,7 +345,7 @@ func (a *Arms) BeginExperiment(next *Pool, time int64, out []Eviction) []Evictio
 func newAlternativePool(present *Pool) *Pool {
 	p := newPool(findPolicy("none"))
 	p.arm, p.now, p.dropped = ArmBit, present.now, maps.Clone(present.dropped)
-	p.SetIteration(present.period)
+	p.SetIterationTime(present.period)
 	return p
 }
 
@@ -358,7 +358,7 @@ func (a *Arms) EndExperiment(time int64, out []Eviction) []Eviction {
 	a.running = false
 	a.activateArm(Present, time)
 	out = a.pools[Alternative].SwitchPolicy(newPool(findPolicy("none")), a.since, out)
-	a.finishCall()
+	a.updatePeaksAfterCall()
 	return out
 }
 

@@ -72,8 +72,8 @@ func newBlockTable() blockTable {
 	return blockTable{entries: Chunked[entry]{{}}, made: 1, dropped: map[Class]bool{}}
 }
 
-// blockOf returns the number of an entry's block.
-func (t *blockTable) blockOf(i int32) Block {
+// blockOfEntry returns the number of an entry's block.
+func (t *blockTable) blockOfEntry(i int32) Block {
 	return Block(t.entryAt(i).generation)<<32 | Block(t.arm|uint32(i))
 }
 
@@ -123,9 +123,9 @@ func (t *blockTable) recycleEntry(i int32) {
 	}
 }
 
-// markLeaving sets whether a block leaves when it comes back: passes if the policy does not cache it, stale if it is not
+// setLeavesOnReturn sets whether a block leaves when it comes back: passes if the policy does not cache it, stale if it is not
 // cached again.
-func (t *blockTable) markLeaving(e *entry, passes bool, stale wire.Evict) {
+func (t *blockTable) setLeavesOnReturn(e *entry, passes bool, stale wire.Evict) {
 	if e.isEvictedOnReturn() {
 		t.leaving--
 	}
@@ -153,9 +153,9 @@ func (t *blockTable) decideOnNewBlock(decision *Decision, req *Request, size uin
 	e := t.entryAt(i)
 	e.size, e.wanted, e.tag, e.class = size, req.Size, req.Tag, req.Class
 	e.state, e.reason, e.route = decided, reason, decision.Route
-	t.markLeaving(e, reason == wire.MissPolicy, wire.EvictNone)
+	t.setLeavesOnReturn(e, reason == wire.MissPolicy, wire.EvictNone)
 	if t.isDropped(e.class) {
 		t.markDropped(e)
 	}
-	decision.Block, decision.Size, decision.Reason = t.blockOf(i), size, reason
+	decision.Block, decision.Size, decision.Reason = t.blockOfEntry(i), size, reason
 }

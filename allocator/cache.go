@@ -21,7 +21,7 @@ type cache struct {
 	mayGive int     // blocks that the present call may still give back, see giveBackExcess
 	beyond  uint64  // bytes that the pool may hold beyond its proportion
 	peaks   peaks
-	period  int64 // ns: see SetIteration
+	period  int64 // ns: see SetIterationTime
 	sizes   knownSizes
 	debt    uint64 // bytes that the pool owes to other programs, see Relieve
 }
@@ -87,7 +87,7 @@ func (c *cache) cacheOrEvict(i int32, out []Eviction) []Eviction {
 		out = c.evictCachedBlock(peers.oldest, wire.EvictTagCap, out)
 	}
 	for c.limits.maxPerBucket != 0 {
-		count, oldest := c.free.countOfSize(e.class, e.size)
+		count, oldest := c.free.countAndOldestOfSize(e.class, e.size)
 		if uint64(count) < c.limits.maxPerBucket {
 			break
 		}
@@ -109,15 +109,15 @@ func (c *cache) evictOldest(out []Eviction) []Eviction {
 		out = c.evictCachedBlock(c.cachedByAge.oldest, wire.EvictLimit, out)
 	}
 	if c.debt > 0 {
-		return c.repayOwed(math.MaxInt64, out)
+		return c.evictOwedBytes(math.MaxInt64, out)
 	}
 	return out
 }
 
-// repayOwed gives up blocks that became cached at a time or before, the oldest first, until the pool owes nothing.
-func (c *cache) repayOwed(since int64, out []Eviction) []Eviction {
-	for i := c.cachedByAge.oldest; i != 0 && c.debt > 0 && c.momentOf(i).since <= since; i = c.cachedByAge.oldest {
-		c.debt -= min(c.debt, c.bytesFreed(i))
+// evictOwedBytes gives up blocks that became cached at a time or before, the oldest first, until the pool owes nothing.
+func (c *cache) evictOwedBytes(since int64, out []Eviction) []Eviction {
+	for i := c.cachedByAge.oldest; i != 0 && c.debt > 0 && c.cachingMoment(i).since <= since; i = c.cachedByAge.oldest {
+		c.debt -= min(c.debt, c.bytesFreedByEvicting(i))
 		out = c.evictCachedBlock(i, wire.EvictRelief, out)
 	}
 	return out
@@ -125,7 +125,7 @@ func (c *cache) repayOwed(since int64, out []Eviction) []Eviction {
 
 // evictUnused gives up the blocks, except slabs, that became cached before a time.
 func (c *cache) evictUnused(since int64, out []Eviction) []Eviction {
-	for i := c.cachedByAge.oldest; i != 0 && c.momentOf(i).since < since; {
+	for i := c.cachedByAge.oldest; i != 0 && c.cachingMoment(i).since < since; {
 		next := c.chain.At(i).newer
 		if !c.entryAt(i).isSlab {
 			out = c.evictCachedBlock(i, wire.EvictPolicy, out)
@@ -140,7 +140,7 @@ func (c *cache) evictUnused(since int64, out []Eviction) []Eviction {
 func (c *cache) evictClassForArena(class Class, out []Eviction) []Eviction {
 	for i := range c.made {
 		if e := c.entryAt(i); e.state != unused && e.class == class && e.slab == 0 {
-			c.markLeaving(e, e.passes, wire.EvictPolicy)
+			c.setLeavesOnReturn(e, e.passes, wire.EvictPolicy)
 		}
 	}
 	return c.evictStale(out)
@@ -148,7 +148,7 @@ func (c *cache) evictClassForArena(class Class, out []Eviction) []Eviction {
 
 // evictStale gives up the cached blocks that were marked as stale, in drain_order.
 func (c *cache) evictStale(out []Eviction) []Eviction {
-	for _, i := range c.inDrainOrder(c.limits.drainOrder) {
+	for _, i := range c.cachedInDrainOrder(c.limits.drainOrder) {
 		if why := c.entryAt(i).stale; why != wire.EvictNone {
 			out = c.evictCachedBlock(i, why, out)
 		}
@@ -183,35 +183,35 @@ func (c *cache) firstInDrainOrder() int32 {
 	}
 }
 
-// applyLimits gives up blocks that exceed changed limits, in drain_order.
-func (c *cache) applyLimits(out []Eviction) []Eviction {
+// evictBeyondLimits gives up blocks that exceed changed limits, in drain_order.
+func (c *cache) evictBeyondLimits(out []Eviction) []Eviction {
 	out = c.shrinkTo(c.maxCachedBytes(), wire.EvictLimit, out)
 	if c.limits.maxPerTag != 0 || c.limits.maxPerBucket != 0 {
-		out = c.applyCountLimits(out)
+		out = c.evictBeyondCountLimits(out)
 	}
 	return out
 }
 
-// applyCountLimits gives up blocks whose tag or size has too many cached blocks.
-func (c *cache) applyCountLimits(out []Eviction) []Eviction {
-	for _, i := range c.inDrainOrder(c.limits.drainOrder) {
-		if e := c.entryAt(i); !e.isSlab && c.hasTooMany(e, 0) {
+// evictBeyondCountLimits gives up blocks whose tag or size has too many cached blocks.
+func (c *cache) evictBeyondCountLimits(out []Eviction) []Eviction {
+	for _, i := range c.cachedInDrainOrder(c.limits.drainOrder) {
+		if e := c.entryAt(i); !e.isSlab && c.exceedsCountLimits(e, 0) {
 			out = c.evictCachedBlock(i, wire.EvictTagCap, out)
 		}
 	}
 	return out
 }
 
-// hasTooMany reports whether the cached blocks of a block's tag or size would exceed a limit if there were more of them by
+// exceedsCountLimits reports whether the cached blocks of a block's tag or size would exceed a limit if there were more of them by
 // that number.
-func (c *cache) hasTooMany(e *entry, more int) bool {
+func (c *cache) exceedsCountLimits(e *entry, more int) bool {
 	if c.limits.maxPerTag != 0 && exceedsBound(uint64(c.cachedOfTag(e).count+more), c.limits.maxPerTag) {
 		return true
 	}
 	if c.limits.maxPerBucket == 0 {
 		return false
 	}
-	sizes, _ := c.free.countOfSize(e.class, e.size)
+	sizes, _ := c.free.countAndOldestOfSize(e.class, e.size)
 	return exceedsBound(uint64(int(sizes)+more), c.limits.maxPerBucket)
 }
 

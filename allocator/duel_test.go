@@ -217,7 +217,7 @@ func (d *duel) step() {
 		d.setLimit()
 	case op == 61:
 		period := int64(d.next() % 3 * 10)
-		d.p.SetIteration(period)
+		d.p.SetIterationTime(period)
 		d.r.period = period
 	case op == 62:
 		d.expire()

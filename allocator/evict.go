@@ -18,18 +18,18 @@ func (p *Pool) FreeableBytes() uint64 {
 	return most - p.stats.BytesCached
 }
 
-// retireSizes evicts cached blocks whose size no request gets after a change of limits, and marks blocks in use of such a size
-// to go when they come back. It keeps blocks whose size no request got before the change either: rounding stopped there,
+// evictUnusableSizes evicts cached blocks whose size no request gets after a change of limits, and marks blocks in use of such
+// a size to go when they come back. It keeps blocks whose size no request got before the change either: rounding stopped there,
 // and may again. Blocks of a former policy stay marked.
-func (p *Pool) retireSizes(was *limits, out []Eviction) []Eviction {
+func (p *Pool) evictUnusableSizes(was *limits, out []Eviction) []Eviction {
 	for i := range p.made {
 		e := p.entryAt(i)
 		switch {
 		case e.state == unused || e.stale == wire.EvictPolicy:
 		case p.rule.isStaleSize(e.size, &p.limits) && (e.stale != wire.EvictNone || !p.rule.isStaleSize(e.size, was)):
-			p.markLeaving(e, e.passes, wire.EvictLimit)
+			p.setLeavesOnReturn(e, e.passes, wire.EvictLimit)
 		default:
-			p.markLeaving(e, e.passes, wire.EvictNone)
+			p.setLeavesOnReturn(e, e.passes, wire.EvictNone)
 		}
 	}
 	return p.evictStale(out)
@@ -60,7 +60,7 @@ func (p *Pool) drainCached(need uint64, out []Eviction) (_ []Eviction, given uin
 		if i == 0 {
 			break
 		}
-		given += p.bytesFreed(i)
+		given += p.bytesFreedByEvicting(i)
 		out = p.evictCachedBlock(i, wire.EvictDrain, out)
 	}
 	return out, given
@@ -77,7 +77,7 @@ func (p *Pool) EvictForOthers(need uint64, idle, time int64, out []Eviction) []E
 	for _, e := range out[owed:] {
 		p.debt -= min(p.debt, e.Size) // these blocks go to the driver as well
 	}
-	out = p.repayOwed(max(p.now, time)-idle, out)
+	out = p.evictOwedBytes(max(p.now, time)-idle, out)
 	if idle != 0 {
 		p.debt = 0
 	}

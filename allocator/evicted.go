@@ -36,11 +36,11 @@ func (r *recentlyEvicted) rememberEviction(e *entry, reason wire.Evict) {
 	default:
 		return
 	}
-	r.rememberBlock(e, blame)
+	r.rememberMissReason(e, blame)
 }
 
-// rememberBlock notes the reason for a miss that the block would have served.
-func (r *recentlyEvicted) rememberBlock(e *entry, blame wire.Miss) {
+// rememberMissReason notes the reason for a miss that the block would have served.
+func (r *recentlyEvicted) rememberMissReason(e *entry, blame wire.Miss) {
 	if r.next = r.next%evictedMax + 1; int(r.next) == len(r.ring) {
 		r.ring = append(r.ring, evictedBlock{})
 	}

@@ -38,8 +38,8 @@ type moment struct {
 	turn  uint64 // number of that event: 1 for the first block that became cached
 }
 
-// momentOf returns when cached block i became cached.
-func (f *freeBlocks) momentOf(i int32) *moment { return f.moments.At(int32(f.entryAt(i).wanted)) }
+// cachingMoment returns when cached block i became cached.
+func (f *freeBlocks) cachingMoment(i int32) *moment { return f.moments.At(int32(f.entryAt(i).wanted)) }
 
 // rebuildFreeLists makes free lists that are sorted as a rule needs, and moves the blocks of the former lists to them.
 func (f *freeBlocks) rebuildFreeLists(r rule) {
@@ -60,7 +60,7 @@ func (f *freeBlocks) addCached(i int32) {
 	f.turn++
 	e.state, e.wanted = cached, uint64(f.slots.occupySlot(i))
 	f.moments.MakePlace(int32(e.wanted))
-	*f.momentOf(i) = moment{f.now, f.turn}
+	*f.cachingMoment(i) = moment{f.now, f.turn}
 	f.chain.addAsNewest(&f.cachedByAge, i)
 	if e.isSlab {
 		return // its bytes are counted as a carver's
@@ -105,8 +105,8 @@ func (f *freeBlocks) cachedOfTag(e *entry) ages {
 	return f.free.blocksOfTagByAge(e.class, e.tag)
 }
 
-// inDrainOrder lists the cached blocks, slabs included. Where all of them go at once, the oldest come first.
-func (f *freeBlocks) inDrainOrder(order order) []int32 {
+// cachedInDrainOrder lists the cached blocks, slabs included. Where all of them go at once, the oldest come first.
+func (f *freeBlocks) cachedInDrainOrder(order order) []int32 {
 	var list []int32
 	for i := f.cachedByAge.oldest; i != 0; i = f.chain.At(i).newer {
 		list = append(list, i)
@@ -124,7 +124,7 @@ func (f *freeBlocks) inDrainOrder(order order) []int32 {
 // look at the numbers of classes: a replay may meet the classes in another order.
 func (f *freeBlocks) compareBySize(i, j int32) int {
 	a, b := f.entryAt(i), f.entryAt(j)
-	return cmp.Or(cmp.Compare(b.size, a.size), cmp.Compare(f.momentOf(j).turn, f.momentOf(i).turn))
+	return cmp.Or(cmp.Compare(b.size, a.size), cmp.Compare(f.cachingMoment(j).turn, f.cachingMoment(i).turn))
 }
 
 // reuseBlock serves a request with a cached block.
@@ -132,5 +132,5 @@ func (f *freeBlocks) reuseBlock(decision *Decision, i int32, req *Request) {
 	f.removeCached(i)
 	e := f.entryAt(i)
 	e.state, e.reason, e.wanted, e.route = decided, wire.MissNone, req.Size, decision.Route
-	decision.Hit, decision.Block, decision.Size = true, f.blockOf(i), e.size
+	decision.Hit, decision.Block, decision.Size = true, f.blockOfEntry(i), e.size
 }

@@ -84,8 +84,8 @@ func (s *freeList) sectionOf(sectionOf Class) *section {
 	return s.last
 }
 
-// blocksOfTagAndClass returns the blocks of a block's tag and class.
-func (s *freeList) blocksOfTagAndClass(c *section, i int32, e *entry) *tagged {
+// blocksWithTagOf returns the blocks of a block's tag and class.
+func (s *freeList) blocksWithTagOf(c *section, i int32, e *entry) *tagged {
 	if int(e.tag) >= len(c.tags) { // perhaps a rare one
 		if t := s.tags[s.tagged.sectionOf(i)]; t != nil && t.class == e.class && t.tag == e.tag {
 			return t
@@ -118,7 +118,7 @@ func (s *freeList) addBlock(i int32, e *entry) {
 	if s.tagged == nil {
 		return
 	}
-	t := s.blocksOfTagAndClass(c, i, e)
+	t := s.blocksWithTagOf(c, i, e)
 	s.tagged.addBlock(t.section, i, e.size)
 	if s.byAge {
 		s.byTag.addAsNewest(&t.ages, i)
@@ -179,10 +179,10 @@ func (s *freeList) blocksOfTagByAge(class Class, tag Tag) ages {
 	return ages{}
 }
 
-// countOfSize returns how many blocks of a class have one size, and the oldest of them.
-func (s *freeList) countOfSize(class Class, size uint64) (count, oldest int32) {
+// countAndOldestOfSize returns how many blocks of a class have one size, and the oldest of them.
+func (s *freeList) countAndOldestOfSize(class Class, size uint64) (count, oldest int32) {
 	if c := s.sectionOf(class); c != nil {
-		return s.all.countOfSize(c.all, size)
+		return s.all.countAndOldestOfSize(c.all, size)
 	}
 	return 0, 0
 }

@@ -46,9 +46,9 @@ type slabRange struct {
 	size    uint64
 }
 
-// MapSlabs returns maps of at most n slabs that the driver has made: those with the most free bytes. It visits each
+// SlabMaps returns maps of at most n slabs that the driver has made: those with the most free bytes. It visits each
 // block and sorts the sub-allocations, so only simulations should call it.
-func (p *Pool) MapSlabs(n int) []SlabMap {
+func (p *Pool) SlabMaps(n int) []SlabMap {
 	if !p.maySlabsExist() {
 		return nil
 	}

@@ -43,10 +43,10 @@ func TestMapsOfSlabs(t *testing.T) {
 // checkMaps compares the maps of slabs with the blocks that lie in them, and returns how many there are.
 func (d *driver) checkMaps(cools []Block) int {
 	d.t.Helper()
-	maps := d.policy.MapSlabs(1000)
+	maps := d.policy.SlabMaps(1000)
 	for i := range maps {
 		m := &maps[i]
-		slab := d.policy.blockOf(d.policy.slabs.list[m.Number].entry)
+		slab := d.policy.blockOfEntry(d.policy.slabs.list[m.Number].entry)
 		want := SlabMap{Number: m.Number, Size: d.blocks[slab].size, Serves: m.Serves}
 		var list []slabRange
 		for b, h := range d.blocks {
@@ -81,7 +81,7 @@ func (d *driver) checkMaps(cools []Block) int {
 	if uint64(len(maps)) != d.policy.Stats().Slabs {
 		d.t.Fatalf("%d maps of %d slabs", len(maps), d.policy.Stats().Slabs)
 	}
-	if few := d.policy.MapSlabs(2); len(maps) > 2 && (len(few) != 2 || few[0] != maps[0] || few[1] != maps[1]) {
+	if few := d.policy.SlabMaps(2); len(maps) > 2 && (len(few) != 2 || few[0] != maps[0] || few[1] != maps[1]) {
 		d.t.Fatal("the first two maps are others than those of all")
 	}
 	return len(maps)
@@ -107,7 +107,7 @@ func TestMapOfAnArena(t *testing.T) {
 	d := newArenaDriver(t)
 	first, second := d.alloc(mib, 1, 1), d.alloc(2*mib, 1, 1)
 	d.free(first.Block, false)
-	maps := d.policy.MapSlabs(10)
+	maps := d.policy.SlabMaps(10)
 	if len(maps) != 1 || !maps[0].Arena || maps[0].InUse != second.Size || maps[0].Holes != 1 || maps[0].Largest != mib {
 		t.Fatalf("%+v, want an arena with a MiB free", maps)
 	}

@@ -309,8 +309,8 @@ func (x *index) latestOfLargest(section int32) int32 {
 // sizeOf returns the size of a block that is in the index.
 func (x *index) sizeOf(i int32) uint64 { return x.nodes[x.links.At(i).node].size }
 
-// countOfSize returns how many blocks of a section have one size, and the oldest of these blocks.
-func (x *index) countOfSize(section int32, size uint64) (count, oldest int32) {
+// countAndOldestOfSize returns how many blocks of a section have one size, and the oldest of these blocks.
+func (x *index) countAndOldestOfSize(section int32, size uint64) (count, oldest int32) {
 	if n := x.findNode(section, size); n != 0 {
 		return x.nodes[n].count, x.nodes[n].oldest
 	}

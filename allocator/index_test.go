@@ -51,7 +51,7 @@ func (g *indexGame) agree(size uint64) {
 				}
 			}
 		}
-		if count, oldest := g.x.countOfSize(section, size); count != n || oldest != first {
+		if count, oldest := g.x.countAndOldestOfSize(section, size); count != n || oldest != first {
 			g.Fatalf("%d bytes: %d blocks, the oldest %d, want %d and %d", size, count, oldest, n, first)
 		}
 	}

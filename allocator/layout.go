@@ -105,11 +105,11 @@ const (
 	departures
 )
 
-// routeOfDeparture returns the departure as events record it.
-func (d Departure) routeOfDeparture() wire.Route { return wire.RouteNoPlanYet + wire.Route(d) }
+// recordedRoute returns the departure as events record it.
+func (d Departure) recordedRoute() wire.Route { return wire.RouteNoPlanYet + wire.Route(d) }
 
 // String returns the words for the departure in tables.
-func (d Departure) String() string { return d.routeOfDeparture().String() }
+func (d Departure) String() string { return d.recordedRoute().String() }
 
 // layouts holds the current layout of a policy that takes layouts, and the next one.
 type layouts struct {
@@ -122,8 +122,8 @@ func newLayouts(current *activeLayout) *layouts {
 	return &layouts{current: current, allowance: allowance{fiftieths: 1}}
 }
 
-// arenasOfCurrent returns the arenas of the current layout.
-func (l *layouts) arenasOfCurrent() []activeArena {
+// currentArenas returns the arenas of the current layout.
+func (l *layouts) currentArenas() []activeArena {
 	if l == nil || l.current == nil {
 		return nil
 	}

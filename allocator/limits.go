@@ -234,8 +234,8 @@ func (l *limits) setFromText(i int, policy, text string) error {
 	return nil
 }
 
-// presentLimit fills in a limit's present value.
-func (l *limits) presentLimit(i int) Limit {
+// limitAt fills in a limit's present value.
+func (l *limits) limitAt(i int) Limit {
 	limit := limitTable[i].Limit
 	switch field := limitTable[i].field(l).(type) {
 	case *uint64:
@@ -257,15 +257,15 @@ func (l *limits) presentLimit(i int) Limit {
 		limit.Text = formatSizes(*field)
 		return limit
 	}
-	limit.Text = formatNumber(limit.Value)
+	limit.Text = formatDecimal(limit.Value)
 	if limit.Choices != nil {
 		limit.Text = limit.Choices[int(limit.Value)]
 	}
 	return limit
 }
 
-// checkLimitsTogether returns an error if limits cannot hold together.
-func (l *limits) checkLimitsTogether(names []string) error {
+// checkLimitCombination returns an error if limits cannot hold together.
+func (l *limits) checkLimitCombination(names []string) error {
 	has := func(name string) bool { return slices.Contains(names, name) }
 	page := l.pageBytes
 	switch {

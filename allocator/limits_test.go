@@ -17,13 +17,13 @@ func taken(l Limit) []string {
 	case l.Choices != nil:
 		return append([]string{l.Text}, l.Choices...)
 	case l.Kind == Sizes:
-		return []string{l.Text, formatNumber(l.Min), formatNumber(l.Max), formatNumber(l.Min) + ":" + formatNumber(l.Max), many(64)}
+		return []string{l.Text, formatDecimal(l.Min), formatDecimal(l.Max), formatDecimal(l.Min) + ":" + formatDecimal(l.Max), many(64)}
 	case l.Name == "page_bytes": // powers of two only
-		return []string{l.Text, formatNumber(l.Min), formatNumber(l.Max)}
+		return []string{l.Text, formatDecimal(l.Min), formatDecimal(l.Max)}
 	case l.Kind == Count || l.Kind == Bytes:
-		return []string{l.Text, formatNumber(l.Min), formatNumber(l.Max), formatNumber(math.Floor((l.Min + l.Max) / 2))}
+		return []string{l.Text, formatDecimal(l.Min), formatDecimal(l.Max), formatDecimal(math.Floor((l.Min + l.Max) / 2))}
 	}
-	return []string{l.Text, formatNumber(l.Min), formatNumber(l.Max), formatNumber((l.Min + l.Max) / 4)}
+	return []string{l.Text, formatDecimal(l.Min), formatDecimal(l.Max), formatDecimal((l.Min + l.Max) / 4)}
 }
 
 // many returns a list of that many sizes.
@@ -42,13 +42,13 @@ func refused(l Limit) []string {
 	case l.Choices != nil:
 		return append(list, "0", "1", strings.ToUpper(l.Text), l.Text+" ")
 	case l.Kind == Sizes:
-		return append(list, "0", "2:1", "1:1", "1:2:", ":1", "1::2", formatNumber(l.Max+1), "1.5", many(65))
+		return append(list, "0", "2:1", "1:1", "1:2:", ":1", "1::2", formatDecimal(l.Max+1), "1.5", many(65))
 	case l.Kind == Count || l.Kind == Bytes:
 		list = append(list, "1.5", "18446744073709551616", "99999999999999999999999999")
 	}
-	list = append(list, formatNumber(l.Max+1), formatNumber(l.Max*2))
+	list = append(list, formatDecimal(l.Max+1), formatDecimal(l.Max*2))
 	if l.Min > 0 {
-		list = append(list, "0", formatNumber(l.Min/2))
+		list = append(list, "0", formatDecimal(l.Min/2))
 	}
 	return list
 }
@@ -290,7 +290,7 @@ func TestLoweringCountsEvictsInDrainOrder(t *testing.T) {
 func TestAgesAreExact(t *testing.T) {
 	p := newDriver(t, "futhark", "").policy
 	for ms := range 5000 {
-		want := formatNumber(float64(ms) / 1000)
+		want := formatDecimal(float64(ms) / 1000)
 		if _, err := p.SetLimit("max_age", want, 0, nil); err != nil {
 			t.Fatal(err)
 		}

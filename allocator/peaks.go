@@ -77,8 +77,8 @@ func (w *peaks) firstTickCountedAt(time int64) int {
 // tickEnd returns when a tick no longer counts.
 func (w *peaks) tickEnd(i int) int64 { return w.tickAt(i).began + (peakSeconds+1)*w.tickLength() }
 
-// highestEndsAt returns when the peak that is highest at a time no longer counts.
-func (w *peaks) highestEndsAt(time int64) int64 {
+// highestPeakEnd returns when the peak that is highest at a time no longer counts.
+func (w *peaks) highestPeakEnd(time int64) int64 {
 	if i := w.firstTickCountedAt(time); i < w.count {
 		return w.tickEnd(i)
 	}

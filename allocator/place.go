@@ -45,7 +45,7 @@ func (p *Pool) serveFromLayout(decision *Decision, req *Request, out []Eviction)
 
 // leaveToBasePolicy leaves a request to the base policy.
 func (p *Pool) leaveToBasePolicy(decision *Decision, why Departure, out []Eviction) ([]Eviction, bool) {
-	decision.Route = why.routeOfDeparture()
+	decision.Route = why.recordedRoute()
 	p.layouts.requests++
 	return out, false
 }
@@ -254,18 +254,18 @@ func (p *Pool) mayCreateArenaSlab(a *activeArena, req *Request) bool {
 
 // endLayout ends the current layout. Its slabs go with their last sub-allocations, its blocks when they come back.
 func (p *Pool) endLayout() {
-	arenas := p.layouts.arenasOfCurrent()
+	arenas := p.layouts.currentArenas()
 	if arenas == nil {
 		return
 	}
 	for i := range p.made {
 		if e := p.entryAt(i); e.state != unused && e.class >= ofArena {
-			p.markLeaving(e, e.passes, wire.EvictPolicy)
+			p.setLeavesOnReturn(e, e.passes, wire.EvictPolicy)
 		}
 	}
 	for i := range arenas {
 		if a := &arenas[i]; a.slabs > 0 {
-			p.abandonCarver(a.carved)
+			p.endCarving(a.carved)
 		}
 	}
 	p.layouts.current = nil

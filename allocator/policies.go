@@ -216,7 +216,7 @@ func (l *limits) listByName(names []string) []Limit {
 	for i := range limitTable {
 		for _, name := range names {
 			if name == limitTable[i].Name {
-				obeyed = append(obeyed, l.presentLimit(i))
+				obeyed = append(obeyed, l.limitAt(i))
 			}
 		}
 	}
@@ -260,7 +260,7 @@ func New(name string, settings []Setting) (*Pool, error) {
 			return nil, err
 		}
 	}
-	if err := p.limits.checkLimitsTogether(k.names); err != nil {
+	if err := p.limits.checkLimitCombination(k.names); err != nil {
 		return nil, err
 	}
 	return p, nil

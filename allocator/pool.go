@@ -183,7 +183,7 @@ func (p *Pool) Abort(decision Decision) {
 	case e.dropped || e.stale != wire.EvictNone || p.stats.BytesCached+e.size > p.maxCachedBytes():
 		e.doom = e.stale
 		p.markDoomed(i)
-	case p.hasTooMany(e, 1):
+	case p.exceedsCountLimits(e, 1):
 		e.doom = wire.EvictTagCap
 		p.markDoomed(i)
 	default:
@@ -262,7 +262,7 @@ func (p *Pool) SetLimit(name, text string, time int64, out []Eviction) ([]Evicti
 	if err = changed.setFromText(i, p.PolicyName(), text); err != nil {
 		return out, err
 	}
-	if err = changed.checkLimitsTogether(p.names); err != nil {
+	if err = changed.checkLimitCombination(p.names); err != nil {
 		return out, err
 	}
 	was := p.limits
@@ -271,9 +271,9 @@ func (p *Pool) SetLimit(name, text string, time int64, out []Eviction) ([]Evicti
 	case "page_bytes":
 		p.slabs.version++
 	case "bucket_sizes", "mantissa_bits", "min_block":
-		out = p.retireSizes(&was, out)
+		out = p.evictUnusableSizes(&was, out)
 	}
-	return p.applyLimits(p.expireBlocks(time, out)), nil
+	return p.evictBeyondLimits(p.expireBlocks(time, out)), nil
 }
 
 // Limits returns the limits that this policy obeys, with their present values, in a fixed order.

@@ -25,12 +25,12 @@ func (c *cache) nextExpiryAt(now int64) int64 {
 	if c.limits.maxAge != 0 {
 		since := now // a block that is freed next becomes cached no earlier
 		if i := c.cachedByAge.oldest; i != 0 {
-			since = c.momentOf(i).since
+			since = c.cachingMoment(i).since
 		}
 		due = since + c.ageLimit()
 	}
 	if c.limits.proportion != 0 {
-		due = min(due, c.peaks.highestEndsAt(now))
+		due = min(due, c.peaks.highestPeakEnd(now))
 	}
 	return due
 }
@@ -78,15 +78,15 @@ func (c *cache) isOverdue(now int64) bool {
 }
 
 func (c *cache) isTooOld(i int32, now int64) bool {
-	return c.limits.maxAge != 0 && now-c.momentOf(i).since >= c.ageLimit()
+	return c.limits.maxAge != 0 && now-c.cachingMoment(i).since >= c.ageLimit()
 }
 
 // periods is for how many iterations of the program a block stays cached, and a peak counts, at least.
 const periods = 3
 
-// SetIteration sets how long an iteration of the program takes, in ns; 0: unknown. Blocks stay cached, and peaks count, for
+// SetIterationTime sets how long an iteration of the program takes, in ns; 0: unknown. Blocks stay cached, and peaks count, for
 // at least three iterations, even if max_age and a minute are less: memory that each iteration needs stays.
-func (p *Pool) SetIteration(period int64) {
+func (p *Pool) SetIterationTime(period int64) {
 	p.period = min(period, math.MaxInt64/(2*periods))
 	p.peaks.setWindow(periods * p.period)
 }

@@ -320,7 +320,7 @@ func TestPeaksOfAnArmThatWaits(t *testing.T) {
 			t.Errorf("at %d s: %d, want %d", c.at, got, c.want)
 		}
 	}
-	if w.beginTick(97*second+5, 40); w.highestBytes() != 100 || w.highestEndsAt(97*second) != 156*second {
+	if w.beginTick(97*second+5, 40); w.highestBytes() != 100 || w.highestPeakEnd(97*second) != 156*second {
 		t.Errorf("%+v", w)
 	}
 }
@@ -340,7 +340,7 @@ func TestIterationsLongerThanTheAge(t *testing.T) {
 			c.sleep(45) // together longer than a minute: the peak is forgotten
 		}
 		if known {
-			c.policy.SetIteration(85 * second)
+			c.policy.SetIterationTime(85 * second)
 		}
 		iteration()
 		hits := c.hits
@@ -350,7 +350,7 @@ func TestIterationsLongerThanTheAge(t *testing.T) {
 		if got := c.hits - hits; (got == 15) != known || !known && got > 0 {
 			t.Errorf("known %v: %d hits, %v", known, got, c.reasons)
 		}
-		c.policy.SetIteration(0)
+		c.policy.SetIterationTime(0)
 		c.sleep(62)
 		for range 4 {
 			c.temporary(4096, 3)

@@ -38,14 +38,14 @@ func (f futhark) findBlock(s *freeList, class Class, req *Request, l *limits) in
 	want := f.grantedSize(req, l)
 	if l.stealOtherTag {
 		i := s.smallestAtLeast(class, want)
-		if i == 0 || !req.canUse(s.sizeOf(i)) {
+		if i == 0 || !req.canUseBlockOfSize(s.sizeOf(i)) {
 			return 0
 		}
 		if size := s.sizeOf(i); size == want || size < l.minBlock || float64(size) < l.maxWasteRatio*float64(want) {
 			return i
 		}
 	}
-	if i := s.smallestOfTag(class, req.Tag, want); i != 0 && req.canUse(s.sizeOf(i)) {
+	if i := s.smallestOfTag(class, req.Tag, want); i != 0 && req.canUseBlockOfSize(s.sizeOf(i)) {
 		return i
 	}
 	return 0
@@ -69,13 +69,13 @@ func (first2018) grantedSize(req *Request, l *limits) uint64 {
 
 func (r first2018) findBlock(s *freeList, class Class, req *Request, l *limits) int32 {
 	want := r.grantedSize(req, l)
-	if i := s.smallestOfTag(class, req.Tag, want); i != 0 && isWithinWaste(s.sizeOf(i), want, l) && req.canUse(s.sizeOf(i)) {
+	if i := s.smallestOfTag(class, req.Tag, want); i != 0 && isWithinWaste(s.sizeOf(i), want, l) && req.canUseBlockOfSize(s.sizeOf(i)) {
 		return i
 	}
 	if !l.stealOtherTag {
 		return 0
 	}
-	if i := s.smallestAtLeast(class, want); i != 0 && isWithinWaste(s.sizeOf(i), want, l) && req.canUse(s.sizeOf(i)) {
+	if i := s.smallestAtLeast(class, want); i != 0 && isWithinWaste(s.sizeOf(i), want, l) && req.canUseBlockOfSize(s.sizeOf(i)) {
 		return i
 	}
 	return 0

@@ -12,7 +12,7 @@ import (
 func (c *cache) abortSubAlloc(i int32) {
 	s := c.slabOf(c.entryAt(i))
 	number, grower := c.entryAt(i).slab, c.entryAt(i).reason != wire.MissNone
-	c.giveBackRange(i)
+	c.returnRangeToCarver(i)
 	if !s.grown && grower {
 		s.home.halveSlabBound(c.entryAt(s.entry).size)
 		c.orphanSubAllocs(number)
@@ -62,8 +62,8 @@ func (s *slab) hasOnlyLostSubAllocs() bool { return int(s.parts) == len(s.lost) 
 // hasOnlyCoolingSubAllocs reports whether only cooling and lost sub-allocations are left in the slab.
 func (s *slab) hasOnlyCoolingSubAllocs() bool { return int(s.parts) == int(s.cooling)+len(s.lost) }
 
-// giveBackRange returns a sub-allocation's range to the carver.
-func (sl *slabs) giveBackRange(i int32) {
+// returnRangeToCarver returns a sub-allocation's range to the carver.
+func (sl *slabs) returnRangeToCarver(i int32) {
 	e := sl.entryAt(i)
 	s := sl.slabOf(e)
 	s.home.carver.Free(carve.Part{Slab: e.slab, Offset: e.offset, Size: e.size})
@@ -79,7 +79,7 @@ func (sl *slabs) giveBackRange(i int32) {
 func (c *cache) freeSubAlloc(i int32, out []Eviction) []Eviction {
 	s := c.slabOf(c.entryAt(i))
 	c.stats.Parts--
-	c.giveBackRange(i)
+	c.returnRangeToCarver(i)
 	if s.hasOnlyLostSubAllocs() {
 		switch {
 		case c.entryAt(s.entry).dropped:
@@ -118,7 +118,7 @@ func (sl *slabs) removeSlab(i int32, reason wire.Evict) {
 	c := s.home
 	for _, part := range s.lost {
 		sl.stats.BytesCooling -= sl.entryAt(part).size
-		sl.giveBackRange(part)
+		sl.returnRangeToCarver(part)
 	}
 	sl.stats.Slabs--
 	sl.bytes -= e.size
@@ -161,12 +161,12 @@ func (sl *slabs) removeFromList(number int32) {
 	sl.vacant = append(sl.vacant, number)
 }
 
-// abandonCarver ends the carving of a carver's slabs. They go with their last sub-allocations.
-func (sl *slabs) abandonCarver(home *carved) {
+// endCarving ends the carving of a carver's slabs. They go with their last sub-allocations.
+func (sl *slabs) endCarving(home *carved) {
 	sl.former = append(sl.former, home)
 	for number := range sl.list {
 		if s := &sl.list[number]; s.home == home {
-			sl.markLeaving(sl.entryAt(s.entry), false, wire.EvictPolicy)
+			sl.setLeavesOnReturn(sl.entryAt(s.entry), false, wire.EvictPolicy)
 		}
 	}
 }
@@ -192,7 +192,7 @@ func (sl *slabs) discardCoolingRange(i int32, reason wire.Evict, out []Eviction)
 	s := sl.slabOf(sl.entryAt(i))
 	sl.removeFromCooling(i)
 	sl.stats.Parts--
-	sl.giveBackRange(i)
+	sl.returnRangeToCarver(i)
 	if !s.hasOnlyLostSubAllocs() {
 		return out
 	}

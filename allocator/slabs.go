@@ -218,8 +218,8 @@ func (sl *slabs) fillSubAlloc(decision *Decision, i int32, req *Request, part ca
 	e := sl.entryAt(i)
 	e.size, e.wanted, e.tag, e.class, e.state, e.route = part.Size, req.Size, req.Tag, req.Class, decided, decision.Route
 	e.slab, e.offset = part.Slab, part.Offset
-	decision.Block, decision.Size = sl.blockOf(i), part.Size
-	decision.Slab, decision.Offset, decision.Fresh = sl.blockOf(s.entry), part.Offset, part.Fresh
+	decision.Block, decision.Size = sl.blockOfEntry(i), part.Size
+	decision.Slab, decision.Offset, decision.Fresh = sl.blockOfEntry(s.entry), part.Offset, part.Fresh
 }
 
 // whyNoSlabHasRoom says why no slab has room.
@@ -249,7 +249,7 @@ func (p *Pool) SlabCreated(decision Decision) {
 		return
 	}
 	s := p.slabOf(p.entryAt(i))
-	if s.grown || p.blockOf(s.entry) != decision.Slab {
+	if s.grown || p.blockOfEntry(s.entry) != decision.Slab {
 		return
 	}
 	e := p.entryAt(s.entry)
@@ -331,7 +331,7 @@ func (sl *slabs) evictCachedBlock(i int32, reason wire.Evict, out []Eviction) []
 // dismissBlock removes a block, which is on no list, from the pool, and reports its eviction.
 func (sl *slabs) dismissBlock(i int32, reason wire.Evict, out []Eviction) []Eviction {
 	e := sl.entryAt(i)
-	out = append(out, Eviction{Block: sl.blockOf(i), Size: e.size, Tag: e.tag, Reason: reason})
+	out = append(out, Eviction{Block: sl.blockOfEntry(i), Size: e.size, Tag: e.tag, Reason: reason})
 	if e.isSlab {
 		sl.removeSlab(i, reason)
 	} else {
@@ -343,9 +343,9 @@ func (sl *slabs) dismissBlock(i int32, reason wire.Evict, out []Eviction) []Evic
 	return out
 }
 
-// bytesFreed returns the bytes that the driver gets back at once if a cached block is evicted. The bytes of a slab's
+// bytesFreedByEvicting returns the bytes that the driver gets back at once if a cached block is evicted. The bytes of a slab's
 // lost sub-allocations are not among them.
-func (sl *slabs) bytesFreed(i int32) uint64 {
+func (sl *slabs) bytesFreedByEvicting(i int32) uint64 {
 	e := sl.entryAt(i)
 	if e.isSlab {
 		return e.size - sl.slabOf(e).used

@@ -13,7 +13,7 @@ func TestSlabsOverTheCap(t *testing.T) {
 			d := newPartDriver(t, name)
 			d.set("over_limit", over)
 			decisions := []Decision{d.alloc(mib, 1, 1), d.alloc(mib, 1, 1)}
-			d.set("max_cached_bytes", formatNumber(float64(decisions[0].SlabSize)))
+			d.set("max_cached_bytes", formatDecimal(float64(decisions[0].SlabSize)))
 			if out := d.free(decisions[0].Block, false); len(out) != 0 {
 				t.Fatalf("%s: evicted %v, one may wait", name, out)
 			}
@@ -39,11 +39,11 @@ func TestAPartOfABusySlabIsNeverRejected(t *testing.T) {
 				t.Fatalf("%s: %+v and %+v are to share a slab", name, part, other)
 			}
 			d.free(old.Block, false)
-			d.set("max_cached_bytes", formatNumber(float64(d.policy.Stats().BytesCached)))
+			d.set("max_cached_bytes", formatDecimal(float64(d.policy.Stats().BytesCached)))
 			if out := d.free(part.Block, false); len(out) != 1 || out[0].Block != old.Slab || out[0].Reason != wire.EvictLimit {
 				t.Errorf("%s, %s: evicted %v, want the slab that waits", name, over, out)
 			}
-			d.set("max_cached_bytes", formatNumber(float64(part.SlabSize-1)))
+			d.set("max_cached_bytes", formatDecimal(float64(part.SlabSize-1)))
 			if out := d.free(other.Block, false); len(out) != 1 || out[0].Block != part.Slab || out[0].Reason != wire.EvictLimit {
 				t.Errorf("%s, %s: evicted %v, want the slab that is too large", name, over, out)
 			}
@@ -106,7 +106,7 @@ func TestANewSlabMayPushOutOthers(t *testing.T) {
 		d := newPartDriver(t, name)
 		old := d.alloc(mib, 1, 1)
 		d.free(old.Block, false)
-		d.set("max_cached_bytes", formatNumber(float64(old.SlabSize)))
+		d.set("max_cached_bytes", formatDecimal(float64(old.SlabSize)))
 		if d.alloc(mib/4, 2, 1); d.blocks[old.Slab] == nil {
 			t.Fatalf("%s: evicted before there was a need", name)
 		}
@@ -131,7 +131,7 @@ func TestRangesOfADroppedClassAreFree(t *testing.T) {
 		d.free(other.Block, false)
 		d.free(cools.Block, true)
 		s := d.policy.Stats()
-		d.set("max_cached_bytes", formatNumber(float64(s.BytesCached)))
+		d.set("max_cached_bytes", formatDecimal(float64(s.BytesCached)))
 		d.drop(cools.Block)
 		out := d.policy.DropClass(1, nil)
 		if len(out) != 1 || out[0].Block != other.Slab || out[0].Reason != wire.EvictLimit {

@@ -77,16 +77,16 @@ func (s *Stats) addArm(t *Stats) {
 // QuadraticFragmentation returns 1 - Σf²/F² over free sizes f and their sum F, 0 when nothing is free (Sawicki 2022).
 func QuadraticFragmentation(squares float64, free uint64) float64 {
 	f := float64(free)
-	return fragmentationWithinOne(squares/f/f, free)
+	return clampedFragmentation(squares/f/f, free)
 }
 
 // RootFragmentation returns 1 - √(Σf²)/F, 0 when nothing is free: Pigweed's definition.
 func RootFragmentation(squares float64, free uint64) float64 {
-	return fragmentationWithinOne(math.Sqrt(squares)/float64(free), free)
+	return clampedFragmentation(math.Sqrt(squares)/float64(free), free)
 }
 
-// fragmentationWithinOne keeps 1 - whole within 0…1: the squares may be a moment older than the sum.
-func fragmentationWithinOne(whole float64, free uint64) float64 {
+// clampedFragmentation keeps 1 - whole within 0…1: the squares may be a moment older than the sum.
+func clampedFragmentation(whole float64, free uint64) float64 {
 	if free == 0 {
 		return 0
 	}
@@ -101,7 +101,7 @@ func (p *Pool) Stats() Stats {
 		s.Largest = p.entryAt(i).size
 	}
 	if p.maySlabsExist() {
-		s.InSlabs = p.freeSpaceInSlabs(p.layouts.arenasOfCurrent())
+		s.InSlabs = p.freeSpaceInSlabs(p.layouts.currentArenas())
 		s.Largest = max(s.Largest, s.InSlabs.Largest)
 		s.Ranges += s.InSlabs.Ranges
 		s.Squares += s.InSlabs.Squares

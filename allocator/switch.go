@@ -24,8 +24,8 @@ func (p *Pool) SwitchPolicy(next *Pool, time int64, out []Eviction) []Eviction {
 	out = p.expireBlocks(time, p.evictDoomed(out))
 	p.markStaleBlocks(next)
 	out = p.evictStale(out)
-	p.adoptPolicy(next)
-	return p.applyLimits(p.giveBackExcess(0, 0, out))
+	p.adoptRuleAndLimits(next)
+	return p.evictBeyondLimits(p.giveBackExcess(0, 0, out))
 }
 
 // CarriedSettings returns the settings of policy from that stay in force under policy to: those that differ from their
@@ -55,7 +55,7 @@ func (p *Pool) markStaleBlocks(next *Pool) {
 		if !e.isSlab && next.createsBlocksOfSize(e.size) {
 			stale = wire.EvictNone
 		}
-		p.markLeaving(e, false, stale)
+		p.setLeavesOnReturn(e, false, stale)
 	}
 }
 
@@ -67,9 +67,9 @@ func (p *Pool) createsBlocksOfSize(size uint64) bool {
 	return p.rule.grantedSize(&Request{Size: size}, &p.limits) == size
 }
 
-// adoptPolicy adopts another policy's rule and limits, and sorts the free lists as the rule needs. No cached block may be
+// adoptRuleAndLimits adopts another policy's rule and limits, and sorts the free lists as the rule needs. No cached block may be
 // stale, and no slab may be cached.
-func (p *Pool) adoptPolicy(next *Pool) {
+func (p *Pool) adoptRuleAndLimits(next *Pool) {
 	for i := range p.made {
 		p.entryAt(i).class &^= ofArena // rebuildFreeLists sorts blocks by these classes
 	}

@@ -28,7 +28,7 @@ func (p *Pool) Validate() error {
 	if !p.maySlabsExist() {
 		return nil
 	}
-	return p.validateSlabs(p.layouts.arenasOfCurrent())
+	return p.validateSlabs(p.layouts.currentArenas())
 }
 
 // validateStats computes the gauges from the block table, and compares them.
@@ -106,11 +106,11 @@ func (f *freeBlocks) validateFree(s *freeList, a *ages, want state) error {
 		if want == cached && f.slots.blocks[e.wanted] != i {
 			return fmt.Errorf("block %d is not in its slot %d", i, e.wanted)
 		}
-		if want == cached && f.momentOf(i).since < last {
+		if want == cached && f.cachingMoment(i).since < last {
 			return fmt.Errorf("block %d is listed after a younger one", i)
 		}
 		if want == cached {
-			last = f.momentOf(i).since
+			last = f.cachingMoment(i).since
 		}
 		count++
 		if !e.isSlab {

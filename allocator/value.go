@@ -16,9 +16,9 @@ func (l *Limit) ValuesText() string {
 	case l.Choices != nil:
 		return "one of " + strings.Join(l.Choices, ", ")
 	case l.Kind == Sizes:
-		return fmt.Sprintf("1 to %d ascending sizes of %s to %s, like 4096:65536", sizesMax, formatNumber(l.Min), formatNumber(l.Max))
+		return fmt.Sprintf("1 to %d ascending sizes of %s to %s, like 4096:65536", sizesMax, formatDecimal(l.Min), formatDecimal(l.Max))
 	}
-	return formatNumber(l.Min) + " to " + formatNumber(l.Max)
+	return formatDecimal(l.Min) + " to " + formatDecimal(l.Max)
 }
 
 // parseNumber reads a plain decimal within a limit's range.
@@ -80,4 +80,4 @@ func namesOrNone(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-func formatNumber(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+func formatDecimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }

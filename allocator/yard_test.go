@@ -202,7 +202,7 @@ func (y *yard) aged(now int64) (next int64) {
 	}
 	falls := int64(math.MaxInt64)
 	if y.limit("proportion") != 0 {
-		falls = y.p.peaks.highestEndsAt(now)
+		falls = y.p.peaks.highestPeakEnd(now)
 	}
 	age := int64(math.Round(y.limit("max_age") * 1e9))
 	switch {

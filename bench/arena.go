@@ -10,8 +10,8 @@ var iterating = [][]string{
 	{"train", "400"},
 }
 
-// measureArena runs programs bare, under slab and under arena, in turns.
-func (b *bench) measureArena() error {
+// measureArenaPolicy runs programs bare, under slab and under arena, in turns.
+func (b *bench) measureArenaPolicy() error {
 	b.printRow("program", "policy", "wall ×", "hits", "peak reserved", "with a plan, reserved / requested", "as planned")
 	for _, workload := range iterating {
 		args := append([]string{b.examplePath(workload[0])}, workload[1:]...)
@@ -37,16 +37,18 @@ func (b *bench) measureArena() error {
 
 func formatArenaCells(here, bare []result) []any {
 	if here[0].sum.Policy == "" {
-		return []any{formatFixed(median(bare, wallSeconds), 2) + " s", "", "", "", ""}
+		return []any{formatFixed(medianOfResults(bare, wallSeconds), 2) + " s", "", "", "", ""}
 	}
 	cells := []any{
-		formatMultiple(median(here, wallSeconds), median(bare, wallSeconds)), formatPercent(median(here, func(r *result) float64 { return r.sum.HitRate })),
-		formatFixed(median(here, peakReserved)/(1<<20), 2),
+		formatMultiple(medianOfResults(here, wallSeconds), medianOfResults(bare, wallSeconds)),
+		formatPercent(medianOfResults(here, func(r *result) float64 { return r.sum.HitRate })),
+		formatFixed(medianOfResults(here, peakReserved)/(1<<20), 2),
 	}
 	if here[0].sum.Plan.Plans == 0 {
 		return append(cells, "", "")
 	}
 	return append(cells,
-		formatMultiple(median(here, func(r *result) float64 { return r.sum.Plan.Reserved }), median(here, func(r *result) float64 { return r.sum.Plan.Requested })),
-		formatPercent(median(here, func(r *result) float64 { return r.sum.Plan.Planned / (r.sum.Hits + r.sum.Misses) })))
+		formatMultiple(medianOfResults(here, func(r *result) float64 { return r.sum.Plan.Reserved }), medianOfResults(here,
+			func(r *result) float64 { return r.sum.Plan.Requested })),
+		formatPercent(medianOfResults(here, func(r *result) float64 { return r.sum.Plan.Planned / (r.sum.Hits + r.sum.Misses) })))
 }

@@ -26,11 +26,11 @@ var (
 
 // measureAttach measures the cost of probes for programs, and how many calls per second gpumemtop can take in.
 func (b *bench) measureAttach() error {
-	report := rights.Examine()
+	report := rights.ExamineThisSystem()
 	if err := report.RefusalError(); err != nil {
 		return err
 	}
-	return b.runTables(b.measureAttachCalls, b.measureAttachPrograms, b.measureAttachRates, b.measureAttachIntakeRate, b.measureAttachSetupTimes)
+	return b.measureTables(b.measureAttachCalls, b.measureAttachPrograms, b.measureAttachRates, b.measureAttachIntakeRate, b.measureAttachSetupTimes)
 }
 
 func (b *bench) measureAttachCalls() error {
@@ -76,8 +76,9 @@ func (b *bench) measureAttachPair(name string, args []string) error {
 		ratios = append(ratios, results[1][i].wall.Seconds()/results[0][i].wall.Seconds())
 	}
 	last := &results[1][len(results[1])-1]
-	b.printRow(name, formatFixed(median(results[0], wallSeconds), 3), formatFixed(median(results[1], wallSeconds), 3), formatFixed(medianOf(ratios), 3),
-		formatFixed(slices.Min(ratios), 3), formatFixed(slices.Max(ratios), 3), formatCounted(b.countEvents(last.file)), last.sum.Lost)
+	b.printRow(name, formatFixed(medianOfResults(results[0], wallSeconds), 3), formatFixed(medianOfResults(results[1], wallSeconds), 3),
+		formatFixed(medianOf(ratios), 3),
+		formatFixed(slices.Min(ratios), 3), formatFixed(slices.Max(ratios), 3), formatIfCounted(b.countEvents(last.file)), last.sum.Lost)
 	return nil
 }
 
@@ -92,20 +93,21 @@ func (b *bench) measureAttachRates() error {
 		}
 		nanoseconds := func(r *result) float64 { return float64(r.cpu.Nanoseconds()) / (2 * pairs) }
 		taken := func(r *result) float64 { return float64(r.watcher.Nanoseconds()) / (2 * pairs) }
-		program, alone := median(results[1], nanoseconds), median(results[0], nanoseconds)
-		ours := median(results[1], taken)
-		lost := median(results[1], func(r *result) float64 { return float64(r.sum.Lost) })
-		b.printRow(threads, 2*pairs, formatCounted(2/median(results[1], (*result).reportedWorkSeconds)), lost, formatFixed(program, 0), formatFixed(alone, 0),
-			formatFixed(ours, 0), formatCounted(2e9/(program+ours)))
+		program, alone := medianOfResults(results[1], nanoseconds), medianOfResults(results[0], nanoseconds)
+		ours := medianOfResults(results[1], taken)
+		lost := medianOfResults(results[1], func(r *result) float64 { return float64(r.sum.Lost) })
+		b.printRow(threads, 2*pairs, formatIfCounted(2/medianOfResults(results[1], (*result).reportedWorkSeconds)), lost,
+			formatFixed(program, 0), formatFixed(alone, 0),
+			formatFixed(ours, 0), formatIfCounted(2e9/(program+ours)))
 	}
 	b.flushTable()
 	fmt.Println("\nns of processor time. The last column is what two cores had come to that do nothing else: events/s counts with\nwhatever else the machine does.")
 	return nil
 }
 
-// runWatched runs a program with gpumemtop attached from its first call on. gpumemtop finds it by a name that no other program on
+// runAttached runs a program with gpumemtop attached from its first call on. gpumemtop finds it by a name that no other program on
 // the machine has.
-func (b *bench) runWatched(m mode, args ...string) (result, error) {
+func (b *bench) runAttached(m mode, args ...string) (result, error) {
 	r := result{file: filepath.Join(b.temp, "bench.gmt")}
 	report := filepath.Join(b.temp, "summary.json")
 	name := fmt.Sprintf("gmtbench%d", os.Getpid())

@@ -31,7 +31,7 @@ func (b *bench) measureAttachIntakeRate() error {
 		if err != nil {
 			return err
 		}
-		b.printRow(way.name, formatCounted(taken), formatCounted(written))
+		b.printRow(way.name, formatIfCounted(taken), formatIfCounted(written))
 	}
 	return nil
 }

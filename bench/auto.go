@@ -39,8 +39,9 @@ func (b *bench) measureAutoPolicy() error {
 				results[i] = append(results[i], r)
 			}
 		}
-		b.printRow(w.args[0], formatFixed(median(results[0], (*result).reportedWorkSeconds), 2), formatRatios(results[1], results[0]), formatRatios(results[1], results[2]),
-			formatMultiple(median(results[1], peakReserved), median(results[0], peakReserved)), decidedPolicies(results[1]))
+		b.printRow(w.args[0], formatFixed(medianOfResults(results[0], (*result).reportedWorkSeconds), 2), formatTimeRatio(results[1],
+			results[0]), formatTimeRatio(results[1], results[2]),
+			formatMultiple(medianOfResults(results[1], peakReserved), medianOfResults(results[0], peakReserved)), decidedPolicies(results[1]))
 	}
 	b.flushTable()
 	fmt.Println("\nSeconds are those that the program says its loop took; × is auto's as a multiple of futhark's, in brackets those of\n" +
@@ -48,13 +49,14 @@ func (b *bench) measureAutoPolicy() error {
 	return nil
 }
 
-// formatRatios shows the time of one mode as a multiple of another's: of the medians, and the lowest and highest of one turn.
-func formatRatios(here, there []result) string {
+// formatTimeRatio shows the time of one mode as a multiple of another's: of the medians, and the lowest and highest of one turn.
+func formatTimeRatio(here, there []result) string {
 	each := make([]float64, len(here))
 	for i := range here {
 		each[i] = here[i].reportedWorkSeconds() / there[i].reportedWorkSeconds()
 	}
-	return fmt.Sprintf("%s (%s to %s)", formatMultiple(median(here, (*result).reportedWorkSeconds), median(there, (*result).reportedWorkSeconds)),
+	return fmt.Sprintf("%s (%s to %s)", formatMultiple(medianOfResults(here, (*result).reportedWorkSeconds), medianOfResults(there,
+		(*result).reportedWorkSeconds)),
 		formatFixed(slices.Min(each), 2), formatFixed(slices.Max(each), 2))
 }
 

@@ -26,19 +26,19 @@ func TestResultReadsWhatExamplesSay(t *testing.T) {
 
 func TestMedianIsTheMiddleOne(t *testing.T) {
 	rs := []result{{bytes: 9}, {bytes: 1}, {bytes: 5}}
-	if got := median(rs, func(r *result) float64 { return float64(r.bytes) }); got != 5 {
+	if got := medianOfResults(rs, func(r *result) float64 { return float64(r.bytes) }); got != 5 {
 		t.Errorf("median %v, want 5", got)
 	}
 }
 
 func TestCountedAdmitsIgnorance(t *testing.T) {
 	for value, want := range map[float64]string{0: "?", -1: "?", 15.26: "15.3", 123456.7: "123457"} {
-		if got := formatCounted(value); got != want {
+		if got := formatIfCounted(value); got != want {
 			t.Errorf("counted(%v) = %q, want %q", value, got, want)
 		}
 	}
 	zero := 0.0
-	if got := formatCounted(5 / zero); got != "?" {
+	if got := formatIfCounted(5 / zero); got != "?" {
 		t.Errorf("counted(infinity) = %q", got)
 	}
 }

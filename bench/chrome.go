@@ -50,8 +50,8 @@ func (b *bench) measureChromeExport() error {
 				disk, written = formatFixed(written/lives, 1), 0
 			}
 			mb := written / 1e6
-			b.printRow(name, way.name, formatCounted(events), formatFixed(r.wall.Seconds(), 2), formatCounted(mb), formatCounted(mb/r.wall.Seconds()),
-				formatCounted(mb/r.cpu.Seconds()), formatCounted(written/lives), disk, formatFixed(float64(r.peak)/1024, 1))
+			b.printRow(name, way.name, formatIfCounted(events), formatFixed(r.wall.Seconds(), 2), formatIfCounted(mb), formatIfCounted(mb/r.wall.Seconds()),
+				formatIfCounted(mb/r.cpu.Seconds()), formatIfCounted(written/lives), disk, formatFixed(float64(r.peak)/1024, 1))
 		}
 	}
 	b.flushTable()

@@ -15,7 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func (b *bench) measureDashboard() error { return b.runTables(b.measureCoreShares, b.measureKeyDelays) }
+func (b *bench) measureDashboard() error {
+	return b.measureTables(b.measureCoreShares, b.measureKeyDelays)
+}
 
 // measureCoreShares shows the share of a core that gpumemtop uses while it collects, models and draws.
 func (b *bench) measureCoreShares() error {
@@ -43,15 +45,15 @@ func (b *bench) measureCoreShares() error {
 			}
 			runs = append(runs, r)
 		}
-		share := median(runs, func(r *result) float64 { return 100 * r.watcher.Seconds() / r.wall.Seconds() })
+		share := medianOfResults(runs, func(r *result) float64 { return 100 * r.watcher.Seconds() / r.wall.Seconds() })
 		each, atMillion := "", ""
 		if row.events > 0 {
-			ns := median(runs, func(r *result) float64 { return float64(r.watcher.Nanoseconds()) / row.events })
+			ns := medianOfResults(runs, func(r *result) float64 { return float64(r.watcher.Nanoseconds()) / row.events })
 			each, atMillion = formatFixed(ns, 0), formatFixed(ns/10, 0)
 		}
 		b.printRow(row.program, row.way, formatFixed(share, 1), each, atMillion,
-			formatFixed(median(runs, func(r *result) float64 { return float64(r.bytes) / 1e3 / r.wall.Seconds() }), 0),
-			formatFixed(median(runs, func(r *result) float64 { return float64(r.resident) / 1024 }), 1))
+			formatFixed(medianOfResults(runs, func(r *result) float64 { return float64(r.bytes) / 1e3 / r.wall.Seconds() }), 0),
+			formatFixed(medianOfResults(runs, func(r *result) float64 { return float64(r.resident) / 1024 }), 1))
 	}
 	b.flushTable()
 	fmt.Println("\nProcessor time of gpumemtop alone, with its start and end. What is resident counts pages of its file, which Linux maps in\n" +

@@ -73,8 +73,8 @@ func (c *Change) String() string {
 	return fmt.Sprintf("%+.1f ± %.1f %%", 100*c.Difference, 100*c.halfIntervalWidth())
 }
 
-// measureExperimentAgainstRuns compares the result of an experiment inside one run with whole runs of the same two configurations.
-func (b *bench) measureExperimentAgainstRuns() error {
+// compareExperimentWithRuns compares the result of an experiment inside one run with whole runs of the same two configurations.
+func (b *bench) compareExperimentWithRuns() error {
 	b.printRow("program", "inside one run", "blocks", "iterations", "s", "whole runs", "of each", "s", "agree", "exact", "measuring costs")
 	var notes []string
 	for i, m := range measurable {
@@ -104,7 +104,7 @@ func (b *bench) compareInsideAndWhole(program int) ([]any, error) {
 	args := slices.Clone(m.args)
 	if !strings.Contains(args[0], "/") {
 		var err error
-		if args, _, err = b.findProgram(args); err != nil {
+		if args, _, err = b.commandOfWorkload(args); err != nil {
 			return nil, err
 		}
 	}
@@ -122,13 +122,13 @@ func (b *bench) compareInsideAndWhole(program int) ([]any, error) {
 	}
 	costs := ""
 	if strings.HasPrefix(m.name, alike) {
-		if costs, err = b.costOfMeasuring(args); err != nil {
+		if costs, err = b.costOfExperiment(args); err != nil {
 			return nil, err
 		}
 	}
 	args[count] = strconv.Itoa(max(m.few, int(insideSeconds/each)))
 	var inside insideRun
-	took, err := b.runMeasured(&inside, args, "--measure="+m.against)
+	took, err := b.timeRunUnderGpumemtop(&inside, args, "--measure="+m.against)
 	if err != nil {
 		return nil, err
 	}
@@ -151,15 +151,15 @@ func (b *bench) secondsPerIteration(args []string, count, few int) (seconds floa
 	return max(took[1]-took[0], 1e-3) / float64(7*few), nil
 }
 
-// costOfMeasuring returns the time that an experiment with two equal arms adds to a run.
-func (b *bench) costOfMeasuring(args []string) (string, error) {
+// costOfExperiment returns the time that an experiment with two equal arms adds to a run.
+func (b *bench) costOfExperiment(args []string) (string, error) {
 	ratios := make([]float64, b.runs)
 	for i := range ratios {
-		without, err := b.runMeasured(&insideRun{}, args)
+		without, err := b.timeRunUnderGpumemtop(&insideRun{}, args)
 		if err != nil {
 			return "", err
 		}
-		with, err := b.runMeasured(&insideRun{}, args, "--measure=futhark", "--measure-until=0.1")
+		with, err := b.timeRunUnderGpumemtop(&insideRun{}, args, "--measure=futhark", "--measure-until=0.1")
 		if err != nil {
 			return "", err
 		}
@@ -169,8 +169,8 @@ func (b *bench) costOfMeasuring(args []string) (string, error) {
 	return fmt.Sprintf("%+.1f %% (%+.1f to %+.1f)", medianOf(ratios), low, high), nil
 }
 
-// runMeasured runs a program under gpumemtop with flags, and returns how long it ran.
-func (b *bench) runMeasured(into *insideRun, args []string, flags ...string) (time.Duration, error) {
+// timeRunUnderGpumemtop runs a program under gpumemtop with flags, and returns how long it ran.
+func (b *bench) timeRunUnderGpumemtop(into *insideRun, args []string, flags ...string) (time.Duration, error) {
 	summary := filepath.Join(b.temp, "summary.json")
 	return b.runForJSON(into, summary, false, slices.Concat([]string{"--headless", "-f", "--summary", summary}, flags, []string{"--"}, args))
 }

@@ -20,8 +20,8 @@ const (
 // lately is the most that a process had in use in each of the last seconds.
 type lately [peakSeconds]struct{ second, inUse uint64 }
 
-// noteAndReturnMost notes the bytes in use now, and returns the most of the last minute.
-func (l *lately) noteAndReturnMost(time, inUse uint64) (most uint64) {
+// noteInUse notes the bytes in use now, and returns the most of the last minute.
+func (l *lately) noteInUse(time, inUse uint64) (most uint64) {
 	second := time / 1e9
 	if at := &l[second%peakSeconds]; at.second != second {
 		at.second, at.inUse = second, inUse
@@ -36,8 +36,8 @@ func (l *lately) noteAndReturnMost(time, inUse uint64) (most uint64) {
 	return most
 }
 
-// readMemoryFigures finds in the recording how many bytes the pool held beyond that, and how long creates took.
-func (r *result) readMemoryFigures() error {
+// readRecordedFigures finds in the recording how many bytes the pool held beyond that, and how long creates took.
+func (r *result) readRecordedFigures() error {
 	file, err := recording.Open(r.file)
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (r *result) readMemoryFigures() error {
 		if record.Kind == wire.KindCreate {
 			creates = append(creates, record.AsCreate().Duration())
 		}
-		most := recent[p].noteAndReturnMost(h.Now(), heap.NonNegative(p.InUse))
+		most := recent[p].noteInUse(h.Now(), heap.NonNegative(p.InUse))
 		r.beyond = max(r.beyond, float64(p.ReservedBytes()-p.Cooling)-proportionMost*float64(most)-proportionRest)
 	}
 	if slices.Sort(creates); len(creates) > 0 {

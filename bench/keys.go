@@ -55,7 +55,7 @@ func (b *bench) measureKeyDelaysOver(name string, delay time.Duration) error {
 	var took []float64
 	most := 0
 	for range 40 * b.runs { // so that the slowest of a hundred is not the slowest of all
-		one, before, err := typeKey(terminal, s, delay, "?", "(granted") // on rows that are blank otherwise
+		one, before, err := timeKeyEffect(terminal, s, delay, "?", "(granted") // on rows that are blank otherwise
 		if err != nil {
 			return err
 		}
@@ -73,9 +73,9 @@ func (b *bench) measureKeyDelaysOver(name string, delay time.Duration) error {
 	return nil
 }
 
-// typeKey types a key at the end of a line that takes a time, and returns how soon it had its effect there, and what was
+// timeKeyEffect types a key at the end of a line that takes a time, and returns how soon it had its effect there, and what was
 // written before.
-func typeKey(terminal io.Writer, s screen, delay time.Duration, key, effect string) (took time.Duration, before int, err error) {
+func timeKeyEffect(terminal io.Writer, s screen, delay time.Duration, key, effect string) (took time.Duration, before int, err error) {
 	start := time.Now()
 	time.Sleep(delay)
 	if _, err := io.WriteString(terminal, key); err != nil {

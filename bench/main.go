@@ -28,24 +28,25 @@ var sections = []section{
 	// Programs, bare and under gpumemtop.
 	{name: "pool", title: "What the pool saves: seconds of work, bare and with --policy futhark, by buffer size", measure: (*bench).measureWorkTimes},
 	{name: "programs", title: "What each policy does to programs: time and memory", measure: (*bench).measurePrograms},
-	{name: "arena", title: "What plans of a program's memory save: peak reserved and time", measure: (*bench).measureArena},
+	{name: "arena", title: "What plans of a program's memory save: peak reserved and time", measure: (*bench).measureArenaPolicy},
 	{name: "proportion", title: "How much more than what is in use pools hold: peak reserved and time", measure: (*bench).measureDefaultCandidates},
 	{name: "calls", title: "What calls cost: ns, while recording", measure: (*bench).measureCallCosts},
 	{name: "sustained", title: "What calls cost in long loops: ns, while recording", measure: (*bench).measureLongLoops},
 	{name: "spill", title: "What --spill costs where memory is enough: ns, while recording", measure: (*bench).measureCostOfSpill},
-	{name: "peers", title: "What calls cost beside Intel's intercept layer: ns, while recording", measure: (*bench).measurePeers, asked: true},
+	{name: "peers", title: "What calls cost beside Intel's intercept layer: ns, while recording", measure: (*bench).compareWithInterceptLayer, asked: true},
 	{name: "threads", title: "What a create and its release cost where threads make them at once: ns by the clock, of all together", measure: (*bench).measureThreadThroughput},
 	{name: "watching", title: "What being watched costs a program, without a pool", measure: (*bench).measureCostOfWatching},
 	{name: "dashboard", title: "What gpumemtop takes of a core in a terminal", measure: (*bench).measureDashboard},
-	{name: "keys", title: "How soon a key shows in the dashboard, also over a slow line", measure: func(b *bench) error { return b.runTables(b.measureKeyDelays) }, asked: true},
+	{name: "keys", title: "How soon a key shows in the dashboard, also over a slow line",
+		measure: func(b *bench) error { return b.measureTables(b.measureKeyDelays) }, asked: true},
 	{name: "attach", title: "What attaching to a running program costs (eBPF)", measure: (*bench).measureAttach},
 	{name: "monitoring", title: "What it costs to be looked at: scrapes, the flight log at a program's end, static probes", measure: (*bench).measureCostOfMonitoring},
 	{name: "start", title: "What starting costs: ms for a program without OpenCL, and for a small one", measure: (*bench).measureStartTimes},
-	{name: "record", title: "What recording costs, and how fast two threads can send events with none lost", measure: (*bench).measureRecording},
-	{name: "read", title: "How fast one core reads a recording of ten million events", measure: (*bench).measureReading},
+	{name: "record", title: "What recording costs, and how fast two threads can send events with none lost", measure: (*bench).measureRecordingCost},
+	{name: "read", title: "How fast one core reads a recording of ten million events", measure: (*bench).measureReadSpeed},
 	{name: "chrome", title: "What Chrome traces cost: time, and size per buffer", measure: (*bench).measureChromeExport},
 	{name: "view", title: "How soon view shows a long recording", measure: (*bench).measureViewOpening},
-	{name: "experiment", title: "Whether --measure inside one run finds what whole runs show", measure: (*bench).measureExperimentAgainstRuns, asked: true},
+	{name: "experiment", title: "Whether --measure inside one run finds what whole runs show", measure: (*bench).compareExperimentWithRuns, asked: true},
 	{name: "auto", title: "How programs run under --policy auto, compared with futhark and no pool, and what it decides", measure: (*bench).measureAutoPolicy},
 	// Go benchmarks.
 	{name: "replay", title: "How fast one core replays a recording through each policy", measure: goBenchmarkSection(parts{
@@ -228,8 +229,8 @@ func (b *bench) driverName() string {
 	return strings.Join(words, " ")
 }
 
-// runTables measures the tables of one section.
-func (b *bench) runTables(list ...func() error) error {
+// measureTables measures the tables of one section.
+func (b *bench) measureTables(list ...func() error) error {
 	for _, table := range list {
 		if err := table(); err != nil {
 			return err

@@ -22,7 +22,7 @@ import (
 
 // measureCostOfMonitoring measures the cost of being monitored: scrapes, flight logs and static probes.
 func (b *bench) measureCostOfMonitoring() error {
-	return b.runTables(b.measureCostOfScrapes, b.measureFlightLogTime, b.measureUnusedProbe)
+	return b.measureTables(b.measureCostOfScrapes, b.measureFlightLogTime, b.measureUnusedProbe)
 }
 
 // measureCostOfScrapes compares spans without and with scrapes, in one run of a program.
@@ -103,7 +103,7 @@ func (b *bench) measureFlightLogTime() error {
 		}
 		cmd := b.programCommand([]string{b.examplePath("pipeline"), "3", "64K"})
 		cmd.Env = append(cmd.Env, "LD_PRELOAD="+library, "GPUMEMTOP_LOG="+logs)
-		one, err := runLogged(cmd, logs)
+		one, err := timeFlightLogWrite(cmd, logs)
 		if err != nil {
 			return err
 		}
@@ -114,8 +114,8 @@ func (b *bench) measureFlightLogTime() error {
 	return nil
 }
 
-// runLogged runs a program that leaves a flight log, and returns how long writing that took.
-func runLogged(cmd *exec.Cmd, logs string) (time.Duration, error) {
+// timeFlightLogWrite runs a program that leaves a flight log, and returns how long writing that took.
+func timeFlightLogWrite(cmd *exec.Cmd, logs string) (time.Duration, error) {
 	fd, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
 	if err != nil {
 		return 0, err

@@ -12,8 +12,8 @@ import (
 // layerVariable names the folder with the libOpenCL.so.1 of Intel's intercept layer; without it our own rows remain.
 const layerVariable = "INTEL_LAYER_LIB"
 
-// measurePeers compares single calls under gpumemtop with those under Intel's intercept layer for OpenCL.
-func (b *bench) measurePeers() error {
+// compareWithInterceptLayer compares single calls under gpumemtop with those under Intel's intercept layer for OpenCL.
+func (b *bench) compareWithInterceptLayer() error {
 	modes := []mode{bare}
 	if lib := os.Getenv(layerVariable); lib != "" {
 		loader, err := b.loaderPath()
@@ -33,7 +33,7 @@ func (b *bench) measurePeers() error {
 	if err != nil {
 		return err
 	}
-	b.compareCalls(modes, results, callFigures)
+	b.printCallCosts(modes, results, callFigures)
 	return nil
 }
 

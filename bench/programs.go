@@ -61,27 +61,29 @@ func (b *bench) measureEveryPolicy(workload []string) (notes []string) {
 			notes = append(notes, fmt.Sprintf("%s under %s, not measured: %v", workload[0], m.name, failures[i]))
 			continue
 		}
-		b.printRow(append([]any{workload[0], m.name}, formatComparedCells(results[i], results[0])...)...)
+		b.printRow(append([]any{workload[0], m.name}, formatTimeMultiples(results[i], results[0])...)...)
 	}
 	return notes
 }
 
-// formatComparedCells returns the cells of one mode: its times as multiples of the bare ones.
-func formatComparedCells(here, bare []result) []any {
-	multiple := func(get func(*result) float64) string { return formatMultiple(median(here, get), median(bare, get)) }
+// formatTimeMultiples returns the cells of one mode: its times as multiples of the bare ones.
+func formatTimeMultiples(here, bare []result) []any {
+	multiple := func(get func(*result) float64) string {
+		return formatMultiple(medianOfResults(here, get), medianOfResults(bare, get))
+	}
 	cells := []any{multiple((*result).reportedWorkSeconds), multiple(wallSeconds)}
 	if here[0].sum.Policy == "" { // it is the bare one
-		return []any{"1.00", formatFixed(median(bare, wallSeconds), 2) + " s", "", "", ""}
+		return []any{"1.00", formatFixed(medianOfResults(bare, wallSeconds), 2) + " s", "", "", ""}
 	}
-	reserved := median(here, func(r *result) float64 { return r.sum.PeakReserved })
-	requested := median(here, func(r *result) float64 { return r.sum.PeakRequested })
-	return append(cells, formatPercent(median(here, func(r *result) float64 { return r.sum.HitRate })),
-		formatPercent(median(here, func(r *result) float64 { return r.sum.SteadyHitRate })), formatMultiple(reserved, requested))
+	reserved := medianOfResults(here, func(r *result) float64 { return r.sum.PeakReserved })
+	requested := medianOfResults(here, func(r *result) float64 { return r.sum.PeakRequested })
+	return append(cells, formatPercent(medianOfResults(here, func(r *result) float64 { return r.sum.HitRate })),
+		formatPercent(medianOfResults(here, func(r *result) float64 { return r.sum.SteadyHitRate })), formatMultiple(reserved, requested))
 }
 
 // formatMultiple writes a value as a multiple of base; "?" if either is unknown.
 func formatMultiple(value, base float64) string {
-	if formatCounted(value/base) == "?" {
+	if formatIfCounted(value/base) == "?" {
 		return "?"
 	}
 	return formatFixed(value/base, 2)

@@ -50,7 +50,7 @@ func (b *bench) measureDefaultCandidates() error {
 
 // measureProgramInModes runs one program in every mode, and prints the rows.
 func (b *bench) measureProgramInModes(modes []mode, workload []string) error {
-	command, name, err := b.findProgram(workload)
+	command, name, err := b.commandOfWorkload(workload)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (b *bench) measureProgramInModes(modes []mode, workload []string) error {
 			i := (k + turn) % len(modes) // none is always the first
 			r, err := b.runOnce(modes[i], command...)
 			if err == nil {
-				err = r.readMemoryFigures()
+				err = r.readRecordedFigures()
 			}
 			if err != nil {
 				return err
@@ -77,8 +77,8 @@ func (b *bench) measureProgramInModes(modes []mode, workload []string) error {
 	return nil
 }
 
-// findProgram returns the command of a workload, and its name.
-func (b *bench) findProgram(workload []string) (command []string, name string, err error) {
+// commandOfWorkload returns the command of a workload, and its name.
+func (b *bench) commandOfWorkload(workload []string) (command []string, name string, err error) {
 	name, arguments := workload[0], workload[1:]
 	source := filepath.Join(b.root, "bench", "gains", name)
 	switch _, python := os.Stat(source + ".py"); {
@@ -105,11 +105,13 @@ func formatMemoryAndTimeCells(here, base []result) []any {
 		ratios = append(ratios, here[i].cpu.Seconds()/base[i].cpu.Seconds())
 	}
 	low, high := medianInterval(ratios)
-	inUse, reserved := median(here, func(r *result) float64 { return r.sum.PeakInUse }), median(here, peakReserved)
+	inUse, reserved := medianOfResults(here, func(r *result) float64 { return r.sum.PeakInUse }), medianOfResults(here, peakReserved)
 	return []any{
-		formatFixed(medianOf(ratios), 3), formatFixed(low, 3), formatFixed(high, 3), formatPercent(median(here, func(r *result) float64 { return r.sum.HitRate })),
+		formatFixed(medianOf(ratios), 3), formatFixed(low, 3), formatFixed(high, 3),
+		formatPercent(medianOfResults(here, func(r *result) float64 { return r.sum.HitRate })),
 		formatFixed(inUse/(1<<20), 1), formatFixed(reserved/(1<<20), 1), formatFixed(reserved/inUse, 2),
-		formatFixed(median(here, func(r *result) float64 { return r.beyond })/(1<<20), 1), formatFixed(median(here, func(r *result) float64 { return r.slowCreate })/1e3, 1),
+		formatFixed(medianOfResults(here, func(r *result) float64 { return r.beyond })/(1<<20), 1),
+		formatFixed(medianOfResults(here, func(r *result) float64 { return r.slowCreate })/1e3, 1),
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// measureRecording shows the size of recordings, how fast events can come, and the CPU time of gpumemtop itself.
-func (b *bench) measureRecording() error {
+// measureRecordingCost shows the size of recordings, how fast events can come, and the CPU time of gpumemtop itself.
+func (b *bench) measureRecordingCost() error {
 	b.printRow("program", "policy", "wall s", "processor s", "events", "events/s", "lost", "bytes on disk", "bytes/event",
 		"peak MiB of gpumemtop")
 	for _, row := range []struct {
@@ -30,8 +30,8 @@ func (b *bench) measureRecording() error {
 			return err
 		}
 		events := b.countEvents(r.file)
-		b.printRow(row.name, row.m.name, formatFixed(r.wall.Seconds(), 2), formatFixed(r.cpu.Seconds(), 2), formatCounted(events),
-			formatCounted(events/r.wall.Seconds()), r.sum.Lost, r.bytes, formatCounted(float64(r.bytes)/events), formatFixed(float64(r.peak)/1024, 1))
+		b.printRow(row.name, row.m.name, formatFixed(r.wall.Seconds(), 2), formatFixed(r.cpu.Seconds(), 2), formatIfCounted(events),
+			formatIfCounted(events/r.wall.Seconds()), r.sum.Lost, r.bytes, formatIfCounted(float64(r.bytes)/events), formatFixed(float64(r.peak)/1024, 1))
 	}
 	b.flushTable()
 	fmt.Println("\nEvents in a second of the whole run, with its start. Processor time is that of the program, too. Where other work\n" +
@@ -39,8 +39,8 @@ func (b *bench) measureRecording() error {
 	return nil
 }
 
-// measureReading shows how fast one core reads recordings and folds them.
-func (b *bench) measureReading() error {
+// measureReadSpeed shows how fast one core reads recordings and folds them.
+func (b *bench) measureReadSpeed() error {
 	core, err := firstUsableCore()
 	if err != nil {
 		return err
@@ -68,9 +68,10 @@ func (b *bench) measureReading() error {
 			}
 			runs = append(runs, r)
 		}
-		seconds := median(runs, func(r *result) float64 { return r.cpu.Seconds() })
-		b.printRow(way.name, formatCounted(events), formatFixed(float64(recorded.bytes)/1e6, 1), formatFixed(median(runs, wallSeconds), 2), formatFixed(seconds, 2),
-			formatFixed(events/seconds/1e6, 2), formatFixed(median(runs, func(r *result) float64 { return float64(r.peak) / 1024 }), 1))
+		seconds := medianOfResults(runs, func(r *result) float64 { return r.cpu.Seconds() })
+		b.printRow(way.name, formatIfCounted(events), formatFixed(float64(recorded.bytes)/1e6, 1),
+			formatFixed(medianOfResults(runs, wallSeconds), 2), formatFixed(seconds, 2),
+			formatFixed(events/seconds/1e6, 2), formatFixed(medianOfResults(runs, func(r *result) float64 { return float64(r.peak) / 1024 }), 1))
 	}
 	b.flushTable()
 	return nil

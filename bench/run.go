@@ -73,7 +73,7 @@ func (b *bench) gpumemtopPath() string { return filepath.Join(b.root, "bin", "gp
 // runOnce runs a program in a mode, recording unless it is bare.
 func (b *bench) runOnce(m mode, args ...string) (result, error) {
 	if m.attached {
-		return b.runWatched(m, args...)
+		return b.runAttached(m, args...)
 	}
 	r := result{file: filepath.Join(b.temp, "bench.gmt")}
 	report := filepath.Join(b.temp, "summary.json")
@@ -212,8 +212,8 @@ func (r *result) callCosts() map[string]float64 {
 	return nil
 }
 
-// median returns the middle of the values that get returns for all results.
-func median(results []result, get func(*result) float64) float64 {
+// medianOfResults returns the middle of the values that get returns for all results.
+func medianOfResults(results []result, get func(*result) float64) float64 {
 	values := make([]float64, 0, len(results))
 	for i := range results {
 		values = append(values, get(&results[i]))

@@ -57,8 +57,8 @@ func (b *bench) measureWorkTimes() error {
 			if err != nil {
 				return err
 			}
-			work := [2]float64{median(results[0], (*result).reportedWorkSeconds), median(results[1], (*result).reportedWorkSeconds)}
-			wall := [2]float64{median(results[0], wallSeconds), median(results[1], wallSeconds)}
+			work := [2]float64{medianOfResults(results[0], (*result).reportedWorkSeconds), medianOfResults(results[1], (*result).reportedWorkSeconds)}
+			wall := [2]float64{medianOfResults(results[0], wallSeconds), medianOfResults(results[1], wallSeconds)}
 			sum := results[1][len(results[1])-1].sum
 			b.printRow(l.name, size, iterations, formatFixed(work[0], 3), formatFixed(work[1], 3), formatFixed(work[0]/work[1], 2), formatFixed(wall[0], 3),
 				formatFixed(wall[1], 3), formatPercent(sum.HitRate), formatPercent(sum.SteadyHitRate))
@@ -94,10 +94,11 @@ func (b *bench) measureLongLoops() error {
 		return err
 	}
 	b.printRow("mode", "create+release", "× bare", "events lost")
-	base := median(results[0], (*result).reportedWorkSeconds)
+	base := medianOfResults(results[0], (*result).reportedWorkSeconds)
 	for i, m := range modes {
-		here := median(results[i], (*result).reportedWorkSeconds)
-		b.printRow(m.name, formatFixed(here*1e9, 0), formatFixed(here/base, 2), median(results[i], func(r *result) float64 { return float64(r.sum.Lost) }))
+		here := medianOfResults(results[i], (*result).reportedWorkSeconds)
+		b.printRow(m.name, formatFixed(here*1e9, 0), formatFixed(here/base, 2), medianOfResults(results[i],
+			func(r *result) float64 { return float64(r.sum.Lost) }))
 	}
 	b.flushTable()
 	fmt.Println("\nTwo million pairs of 64 KiB in a row, with stack tags.")
@@ -121,17 +122,17 @@ func (b *bench) compareCallCosts(modes []mode) error {
 	if err != nil {
 		return err
 	}
-	b.compareCalls(modes, results, callFigures)
-	b.compareCalls(modes, results, []string{
+	b.printCallCosts(modes, results, callFigures)
+	b.printCallCosts(modes, results, []string{
 		"write 4 KiB", "write_ns", "blocking", "write_wait_ns", "1 MiB, blocking", "write_large_ns", "read 4 KiB, blocking", "read_wait_ns",
 		"1 MiB, blocking", "read_large_ns",
 	})
-	b.compareCalls(modes, results, []string{"bytes of RSS for a live buffer of 64", "live_bytes"})
+	b.printCallCosts(modes, results, []string{"bytes of RSS for a live buffer of 64", "live_bytes"})
 	return nil
 }
 
-// compareCalls writes a table of figures of callcost: pairs of a title and a key.
-func (b *bench) compareCalls(modes []mode, results [][]result, figures []string) {
+// printCallCosts writes a table of figures of callcost: pairs of a title and a key.
+func (b *bench) printCallCosts(modes []mode, results [][]result, figures []string) {
 	head := []any{"mode"}
 	for i := 0; i < len(figures); i += 2 {
 		head = append(head, figures[i], "over "+modes[0].name)
@@ -141,7 +142,7 @@ func (b *bench) compareCalls(modes []mode, results [][]result, figures []string)
 		cells := []any{m.name}
 		for k := 1; k < len(figures); k += 2 {
 			get := func(r *result) float64 { return r.callCosts()[figures[k]] }
-			here, base := median(results[i], get), median(results[0], get)
+			here, base := medianOfResults(results[i], get), medianOfResults(results[0], get)
 			cells = append(cells, formatFixed(here, 1), fmt.Sprintf("%+.1f", here-base))
 		}
 		b.printRow(cells...)
@@ -167,7 +168,7 @@ func (b *bench) measureThreadThroughput() error {
 		}
 		cells := []any{threads}
 		for i := range modes {
-			cells = append(cells, formatFixed(1e9*median(results[i], (*result).reportedWorkSeconds), 0))
+			cells = append(cells, formatFixed(1e9*medianOfResults(results[i], (*result).reportedWorkSeconds), 0))
 		}
 		b.printRow(cells...)
 	}
@@ -215,7 +216,7 @@ func (b *bench) measureStartTimesOf(program string) error {
 	}
 	for i, way := range ways {
 		milliseconds := func(r *result) float64 { return float64(r.wall) / float64(time.Millisecond) }
-		here, base := median(results[i], milliseconds), median(results[0], milliseconds)
+		here, base := medianOfResults(results[i], milliseconds), medianOfResults(results[0], milliseconds)
 		b.printRow(filepath.Base(program), way.name, formatFixed(here, 2), fmt.Sprintf("%+.2f", here-base))
 	}
 	return nil
@@ -227,8 +228,8 @@ func formatFixed(value float64, digits int) string {
 
 func formatPercent(rate float64) string { return formatFixed(100*rate, 1) + " %" }
 
-// formatCounted shows a figure that depends on the number of events, which may be unknown.
-func formatCounted(value float64) string {
+// formatIfCounted shows a figure that depends on the number of events, which may be unknown.
+func formatIfCounted(value float64) string {
 	if math.IsNaN(value) || value <= 0 || value > 1e15 {
 		return "?"
 	}

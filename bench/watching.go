@@ -21,7 +21,7 @@ func (b *bench) measureCostOfWatching() error {
 			if err != nil {
 				return err
 			}
-			work := [2]float64{median(results[0], (*result).reportedWorkSeconds), median(results[1], (*result).reportedWorkSeconds)}
+			work := [2]float64{medianOfResults(results[0], (*result).reportedWorkSeconds), medianOfResults(results[1], (*result).reportedWorkSeconds)}
 			var ratios []float64 // of one turn each
 			for i := range results[0] {
 				ratios = append(ratios, results[1][i].reportedWorkSeconds()/results[0][i].reportedWorkSeconds())

@@ -19,7 +19,7 @@ func init() {
 	register.DoFn3x1[context.Context, string, func(*string) bool, error](&combineAdviceDoFn{})
 }
 
-func buildAdvise(s beam.Scope, w work, looked beam.PCollection) {
+func buildAdvisePipeline(s beam.Scope, w work, looked beam.PCollection) {
 	read := beam.ParDo(s, &adviseDoFn{w}, beam.Reshuffle(s, looked))
 	beam.ParDo0(s, &combineAdviceDoFn{w}, beam.GroupByKey(s, read))
 }
@@ -43,7 +43,7 @@ type adviseDoFn struct{ Work work }
 
 // ProcessElement implements beam.DoFn.
 func (f *adviseDoFn) ProcessElement(ctx context.Context, _, batch string, emit func(string, string)) error {
-	return f.Work.passOnIf(ctx, batch, emit, func(e *entry) (bool, error) {
+	return f.Work.emitEntriesIf(ctx, batch, emit, func(e *entry) (bool, error) {
 		return reuseOrCompute(ctx, &f.Work, e, "", func(reader *recording.Reader) (*advisedRecording, error) {
 			return adviseOnRecording(e.Path, reader)
 		})

@@ -181,7 +181,7 @@ func generate(t testing.TB, folder string, n, requests int) {
 		job := i / 8
 		app := []string{"alpha", "beta"}[i/4%2]
 		rng := rand.New(rand.NewPCG(uint64(i), 7))
-		p := labtest.New()
+		p := labtest.NewTape()
 		for k := range requests {
 			size := uint64(1+k%5) << 16
 			switch {
@@ -190,9 +190,9 @@ func generate(t testing.TB, folder string, n, requests int) {
 			case job == n/8-1:
 				size = 8<<20 + uint64(k)<<20
 			}
-			id := p.Buffer(size, uint32(1+k%5))
-			p.Last().Cost = 20000 + uint32(size/16)
-			p.Release(id, wire.OutcomeCached).Cost = 3000
+			id := p.CreateBuffer(size, uint32(1+k%5))
+			p.LastRecord().Cost = 20000 + uint32(size/16)
+			p.AddRelease(id, wire.OutcomeCached).Cost = 3000
 		}
 		h := recording.Header{Host: "node", Program: "/opt/" + app, Policy: "none", ClockNS: 1, Created: time.Unix(1.8e9+int64(i), 0)}
 		h.Job = fmt.Sprint(1000 + job)

@@ -83,7 +83,7 @@ func TestOneIdentity(t *testing.T) {
 		}
 		m.Apply(r)
 	}
-	s := m.Publish()
+	s := m.PublishSnapshot()
 	var summary struct {
 		Processes []struct {
 			App, Job, Size, Build string
@@ -121,7 +121,7 @@ func TestOneIdentity(t *testing.T) {
 
 	w := work{State: store(t.TempDir())}
 	e := &entry{Path: path}
-	err = w.readHeader(t.Context(), e)
+	err = w.readRecordingHeader(t.Context(), e)
 	if id, _ := h.RecordingIDOf(1); err != nil || e.App != "train.py" || e.Job != "17" || e.ID != id {
 		t.Errorf("fleet: %+v, %v", e, err)
 	}

@@ -34,9 +34,9 @@ var commands = map[string]struct {
 	build func(beam.Scope, work, beam.PCollection)
 	write func(io.Writer, []byte) error // one program's result as text
 }{
-	"tune":   {buildTune, writeTunedText},
-	"advise": {buildAdvise, writeAdvisedText},
-	"report": {buildReport, writeReportedText},
+	"tune":   {buildTunePipeline, writeTunedText},
+	"advise": {buildAdvisePipeline, writeAdvisedText},
+	"report": {buildReportPipeline, writeReportedText},
 }
 
 const usage = `Usage: gpumemtop-fleet tune|advise|report [FLAGS] RECORDING|FOLDER|PATTERN...
@@ -278,7 +278,7 @@ func (w *work) skippedRecordings(ctx context.Context) ([]skip, error) {
 	list := []skip{}
 	for _, name := range names {
 		var s skip
-		if w.State.read(ctx, name, &s) {
+		if w.State.readJSON(ctx, name, &s) {
 			list = append(list, s)
 		}
 	}

@@ -29,13 +29,13 @@ func init() {
 func buildPipeline(ctx context.Context, w work, paths []string) (*beam.Pipeline, error) {
 	var names []string
 	n := 0
-	for part := range slices.Chunk(paths, batchOf(len(paths))) {
+	for part := range slices.Chunk(paths, batchSize(len(paths))) {
 		var batch []*entry
 		for _, path := range part {
 			batch = append(batch, &entry{Index: n, Path: path})
 			n++
 		}
-		if err := w.passBatch(ctx, "", batch, func(_, name string) { names = append(names, name) }); err != nil {
+		if err := w.storeAndEmitBatch(ctx, "", batch, func(_, name string) { names = append(names, name) }); err != nil {
 			return nil, err
 		}
 	}
@@ -45,50 +45,50 @@ func buildPipeline(ctx context.Context, w work, paths []string) (*beam.Pipeline,
 	return p, nil
 }
 
-// batchOf returns how many of n recordings form a batch.
-func batchOf(n int) int { return min(max(n/batches, 1), batchMost) }
+// batchSize returns how many of n recordings form a batch.
+func batchSize(n int) int { return min(max(n/batches, 1), batchMost) }
 
 // lookDoFn reads the headers of a batch, and yields the entries of each program.
 type lookDoFn struct{ Work work }
 
 // ProcessElement implements beam.DoFn.
 func (f *lookDoFn) ProcessElement(ctx context.Context, batch string, emit func(string, string)) error {
-	return f.Work.passOnIf(ctx, batch, emit, func(e *entry) (bool, error) {
-		if err := f.Work.readHeader(ctx, e); err != nil {
+	return f.Work.emitEntriesIf(ctx, batch, emit, func(e *entry) (bool, error) {
+		if err := f.Work.readRecordingHeader(ctx, e); err != nil {
 			return false, f.Work.noteSkipped(ctx, e.Path, err)
 		}
 		return true, nil
 	})
 }
 
-// passOn yields entries by their programs, or by groups if they have these.
-func (w *work) passOn(ctx context.Context, list []*entry, emit func(string, string)) error {
+// emitEntriesByProgram yields entries by their programs, or by groups if they have these.
+func (w *work) emitEntriesByProgram(ctx context.Context, list []*entry, emit func(string, string)) error {
 	by := map[string][]*entry{}
 	for _, e := range list {
 		key := strings.TrimPrefix(e.Group+"\x00"+e.App, "\x00")
 		by[key] = append(by[key], e)
 	}
 	for key, list := range by {
-		if err := w.passBatch(ctx, key, list, emit); err != nil {
+		if err := w.storeAndEmitBatch(ctx, key, list, emit); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *work) passBatch(ctx context.Context, key string, batch []*entry, emit func(string, string)) error {
+func (w *work) storeAndEmitBatch(ctx context.Context, key string, batch []*entry, emit func(string, string)) error {
 	name := w.Run + "/batches/" + digestOf(key, batch[0]) + ".json"
-	if err := w.State.write(ctx, name, batch); err != nil {
+	if err := w.State.writeJSON(ctx, name, batch); err != nil {
 		return err
 	}
 	emit(key, name)
 	return nil
 }
 
-// passOnIf passes on the entries of a batch for which work says so.
-func (w *work) passOnIf(ctx context.Context, name string, emit func(string, string), work func(*entry) (ok bool, err error)) error {
+// emitEntriesIf passes on the entries of a batch for which work says so.
+func (w *work) emitEntriesIf(ctx context.Context, name string, emit func(string, string), work func(*entry) (ok bool, err error)) error {
 	var list, done []*entry
-	if err := w.State.readExisting(ctx, name, &list); err != nil {
+	if err := w.State.readExistingJSON(ctx, name, &list); err != nil {
 		return err
 	}
 	for _, e := range list {
@@ -100,7 +100,7 @@ func (w *work) passOnIf(ctx context.Context, name string, emit func(string, stri
 			done = append(done, e)
 		}
 	}
-	return w.passOn(ctx, done, emit)
+	return w.emitEntriesByProgram(ctx, done, emit)
 }
 
 // readBatches returns the entries of all batches of a key, by their indices. If several files have the same recording, only the largest
@@ -109,7 +109,7 @@ func (w *work) readBatches(ctx context.Context, values func(*string) bool) (all 
 	var name string
 	for values(&name) {
 		var list []*entry
-		if err := w.State.readExisting(ctx, name, &list); err != nil {
+		if err := w.State.readExistingJSON(ctx, name, &list); err != nil {
 			return nil, err
 		}
 		for _, e := range list {
@@ -129,7 +129,7 @@ func (w *work) readBatches(ctx context.Context, values func(*string) bool) (all 
 			of = e
 			return false
 		}
-		err = errors.Join(err, w.noteCopy(ctx, e, of))
+		err = errors.Join(err, w.noteDuplicate(ctx, e, of))
 		return true
 	})
 	slices.SortFunc(all, func(a, b *entry) int { return cmp.Compare(a.Index, b.Index) })
@@ -144,7 +144,7 @@ func eachResultOfKey[T any](ctx context.Context, w *work, values func(*string) b
 	}
 	for i, e := range list {
 		result := new(T)
-		if err := w.State.readExisting(ctx, e.Result, result); err != nil {
+		if err := w.State.readExistingJSON(ctx, e.Result, result); err != nil {
 			return err
 		}
 		take(e, result)

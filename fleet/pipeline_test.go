@@ -9,7 +9,7 @@ import (
 // TestMemoryOfARecording: at most 350 bytes stay in memory for each recording of a program, which are 500 with what the collector has not
 // freed yet, and a runner holds one element for many.
 func TestMemoryOfARecording(t *testing.T) {
-	if n := batchOf(1_000_000); n != 1000 {
+	if n := batchSize(1_000_000); n != 1000 {
 		t.Errorf("%d recordings of a million in a batch, want 1,000", n)
 	}
 	const n = 20_000
@@ -20,7 +20,7 @@ func TestMemoryOfARecording(t *testing.T) {
 		e := &entry{Index: i, Path: fmt.Sprintf("/shared/runs/2026-11-30/node%04d-%d.gmt", i%500, i), Size: 4711, ID: digestOf(i) + "00000000", App: "train", Job: fmt.Sprint(i / 8)}
 		e.Result = fmt.Sprintf("report/ab/%s.json", digestOf(i))
 		if batch = append(batch, e); len(batch) == 1000 {
-			if err := w.passOn(t.Context(), batch, func(_, name string) { names = append(names, name) }); err != nil {
+			if err := w.emitEntriesByProgram(t.Context(), batch, func(_, name string) { names = append(names, name) }); err != nil {
 				t.Fatal(err)
 			}
 			batch = nil

@@ -20,7 +20,7 @@ func init() {
 	register.DoFn3x1[context.Context, string, func(*string) bool, error](&combineReportsDoFn{})
 }
 
-func buildReport(s beam.Scope, w work, looked beam.PCollection) {
+func buildReportPipeline(s beam.Scope, w work, looked beam.PCollection) {
 	read := beam.ParDo(s, &reportDoFn{w}, beam.Reshuffle(s, looked))
 	beam.ParDo0(s, &combineReportsDoFn{w}, beam.GroupByKey(s, read))
 }
@@ -43,7 +43,7 @@ type reportDoFn struct{ Work work }
 
 // ProcessElement implements beam.DoFn.
 func (f *reportDoFn) ProcessElement(ctx context.Context, _, batch string, emit func(string, string)) error {
-	return f.Work.passOnIf(ctx, batch, emit, func(e *entry) (bool, error) { return reuseOrCompute(ctx, &f.Work, e, "", reportOnRecording) })
+	return f.Work.emitEntriesIf(ctx, batch, emit, func(e *entry) (bool, error) { return reuseOrCompute(ctx, &f.Work, e, "", reportOnRecording) })
 }
 
 func reportOnRecording(reader *recording.Reader) (*outcome, error) {
@@ -129,8 +129,8 @@ func (r *reported) addRecording(e *entry, f *outcome) {
 	r.Misses += f.Misses
 	r.SavedNS += f.SavedNS
 	r.WallSeconds += f.WallSeconds
-	r.PeakInUse.add(f.PeakInUse, e)
-	r.PeakReserved.add(f.PeakReserved, e)
+	r.PeakInUse.addBytes(f.PeakInUse, e)
+	r.PeakReserved.addBytes(f.PeakReserved, e)
 	f.eachSharedFinding(func(s shared) {
 		key := [3]string{s.Kind, s.What, s.Tag}
 		known := r.by[key]
@@ -153,8 +153,8 @@ func (r *reported) computeFigures() {
 	if all := r.Hits + r.Misses; all > 0 {
 		r.HitRate = float64(r.Hits) / float64(all)
 	}
-	r.PeakInUse.sort()
-	r.PeakReserved.sort()
+	r.PeakInUse.computeLeastAndMedian()
+	r.PeakReserved.computeLeastAndMedian()
 	slices.SortStableFunc(r.Shared, func(a, b *shared) int {
 		return cmp.Or(cmp.Compare(b.Recordings, a.Recordings), cmp.Compare(b.Bytes, a.Bytes))
 	})
@@ -175,13 +175,13 @@ func (f *outcome) eachSharedFinding(take func(shared)) {
 	}
 }
 
-func (s *spread) add(bytes uint64, e *entry) {
+func (s *spread) addBytes(bytes uint64, e *entry) {
 	if s.all = append(s.all, bytes); bytes >= s.Most {
 		s.Most, s.Highest = bytes, e.Path
 	}
 }
 
-func (s *spread) sort() {
+func (s *spread) computeLeastAndMedian() {
 	slices.Sort(s.all)
 	s.Least, s.Median = s.all[0], s.all[(len(s.all)-1)/2]
 }

@@ -34,28 +34,28 @@ func digestOf(parts ...any) string {
 // store is the folder of intermediate and final results. All workers see it. Files appear in it complete.
 type store string
 
-// read fills value from a file of JSON. It reports whether there is one that can be read.
-func (s store) read(ctx context.Context, name string, value any) bool {
-	text, err := readFile(ctx, s.path(name))
+// readJSON fills value from a file of JSON. It reports whether there is one that can be read.
+func (s store) readJSON(ctx context.Context, name string, value any) bool {
+	text, err := readFile(ctx, s.pathOf(name))
 	return err == nil && json.Unmarshal(text, value) == nil
 }
 
-// readExisting fills value from a file that a worker has written.
-func (s store) readExisting(ctx context.Context, name string, value any) error {
-	if !s.read(ctx, name, value) {
-		return errors.New(s.path(name) + " cannot be read: --state must name a folder that all workers see")
+// readExistingJSON fills value from a file that a worker has written.
+func (s store) readExistingJSON(ctx context.Context, name string, value any) error {
+	if !s.readJSON(ctx, name, value) {
+		return errors.New(s.pathOf(name) + " cannot be read: --state must name a folder that all workers see")
 	}
 	return nil
 }
 
-// write writes a value as JSON. It replaces an older file.
-func (s store) write(ctx context.Context, name string, value any) error {
+// writeJSON writes a value as JSON. It replaces an older file.
+func (s store) writeJSON(ctx context.Context, name string, value any) error {
 	text, err := json.Marshal(value)
 	if err == nil {
-		err = writeFile(ctx, s.path(name), text)
+		err = writeFile(ctx, s.pathOf(name), text)
 	}
 	if err != nil {
-		return fmt.Errorf("write %s: %w", s.path(name), err)
+		return fmt.Errorf("write %s: %w", s.pathOf(name), err)
 	}
 	return nil
 }
@@ -63,9 +63,9 @@ func (s store) write(ctx context.Context, name string, value any) error {
 // removeFolderAndFiles removes a folder, and the files in the folders within, unless the file system cannot remove.
 func (s store) removeFolderAndFiles(ctx context.Context, folder string, within ...string) error {
 	if !isRemote(string(s)) {
-		return os.RemoveAll(s.path(folder))
+		return os.RemoveAll(s.pathOf(folder))
 	}
-	system, err := filesystem.New(ctx, s.path(folder))
+	system, err := filesystem.New(ctx, s.pathOf(folder))
 	if err != nil {
 		return err
 	}
@@ -74,17 +74,17 @@ func (s store) removeFolderAndFiles(ctx context.Context, folder string, within .
 		var names []string
 		names, err = s.listFiles(ctx, folder+"/"+within[i])
 		for _, name := range names {
-			err = errors.Join(err, remover.Remove(ctx, s.path(name)))
+			err = errors.Join(err, remover.Remove(ctx, s.pathOf(name)))
 		}
 	}
 	return errors.Join(err, system.Close())
 }
 
-func (s store) path(name string) string { return strings.TrimSuffix(string(s), "/") + "/" + name }
+func (s store) pathOf(name string) string { return strings.TrimSuffix(string(s), "/") + "/" + name }
 
 // listFiles returns the names of the files in a folder.
 func (s store) listFiles(ctx context.Context, folder string) ([]string, error) {
-	pattern := s.path(folder) + "/*.json"
+	pattern := s.pathOf(folder) + "/*.json"
 	var paths []string
 	var err error
 	if isRemote(pattern) {
@@ -170,8 +170,8 @@ func withLocalCopy(ctx context.Context, path string, use func(file string) error
 	return use(copied.Name())
 }
 
-// sizeAndVersionOf identifies the version of a file, by its size and, if known, the time of its last change.
-func sizeAndVersionOf(ctx context.Context, path string) (size int64, version string, err error) {
+// fileSizeAndVersion identifies the version of a file, by its size and, if known, the time of its last change.
+func fileSizeAndVersion(ctx context.Context, path string) (size int64, version string, err error) {
 	if !isRemote(path) {
 		info, err := os.Stat(path)
 		if err != nil {
@@ -269,7 +269,7 @@ func eachFileBelow(folder string, seen map[string]bool, take func(path string)) 
 
 // removeOldFiles removes old files of runs that were killed.
 func (s store) removeOldFiles() {
-	old, _ := filepath.Glob(s.path("runs/*"))
+	old, _ := filepath.Glob(s.pathOf("runs/*"))
 	for _, run := range old {
 		parts, _ := filepath.Glob(run + "/*")
 		if !slices.ContainsFunc(append(parts, run), func(path string) bool {
@@ -286,7 +286,7 @@ const leftFor = 7 * 24 * time.Hour
 
 // countResults returns how many results of a command are in a folder that is not remote.
 func (s store) countResults(command string) (n int64) {
-	folders, _ := filepath.Glob(s.path(command + "/*"))
+	folders, _ := filepath.Glob(s.pathOf(command + "/*"))
 	for _, folder := range folders {
 		entries, _ := os.ReadDir(folder)
 		n += int64(len(entries))

@@ -34,7 +34,7 @@ func (w *work) readResults(ctx context.Context) ([][]byte, error) {
 	var list []named
 	for _, name := range names {
 		n := named{}
-		if n.text, err = readFile(ctx, w.State.path(name)); err == nil {
+		if n.text, err = readFile(ctx, w.State.pathOf(name)); err == nil {
 			err = json.Unmarshal(n.text, &n)
 		}
 		if err != nil {

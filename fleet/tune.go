@@ -24,7 +24,7 @@ func init() {
 	register.DoFn3x1[context.Context, string, func(*string) bool, error](&gatherDoFn{})
 }
 
-func buildTune(s beam.Scope, w work, looked beam.PCollection) {
+func buildTunePipeline(s beam.Scope, w work, looked beam.PCollection) {
 	planned := beam.ParDo(s, &planDoFn{w}, beam.GroupByKey(s, looked))
 	played := beam.ParDo(s, &playDoFn{Work: w}, beam.Reshuffle(s, planned))
 	jobs := beam.ParDo(s, &sumDoFn{w}, beam.GroupByKey(s, played))
@@ -61,9 +61,9 @@ func (f *planDoFn) ProcessElement(ctx context.Context, app string, values func(*
 	o := f.Work.searchOptions(list)
 	scouts := pickRepresentatives(list, f.Work.Scouts)
 	name := "plans/" + digestOf(version, app, pathsAndVersions(scouts), len(list) == 1, o.Most, o.MaxMemory, o.Present) + ".json"
-	if p := new(plan); !f.Work.State.read(ctx, name, p) {
-		if p, err = f.Work.planSearch(ctx, scouts, len(list), o); err == nil {
-			err = f.Work.State.write(ctx, name, p)
+	if p := new(plan); !f.Work.State.readJSON(ctx, name, p) {
+		if p, err = f.Work.searchOnScouts(ctx, scouts, len(list), o); err == nil {
+			err = f.Work.State.writeJSON(ctx, name, p)
 		}
 		if err != nil {
 			return err
@@ -74,8 +74,8 @@ func (f *planDoFn) ProcessElement(ctx context.Context, app string, values func(*
 		e.Plan, e.Group, e.Present = name, groupOfRecording(e, groups, byJob), nil
 	}
 	slices.SortStableFunc(list, func(a, b *entry) int { return cmp.Compare(a.Group, b.Group) })
-	for batch := range slices.Chunk(list, batchOf(len(list))) {
-		if err := f.Work.passOn(ctx, batch, emit); err != nil {
+	for batch := range slices.Chunk(list, batchSize(len(list))) {
+		if err := f.Work.emitEntriesByProgram(ctx, batch, emit); err != nil {
 			return err
 		}
 	}
@@ -138,8 +138,8 @@ func pathsAndVersions(list []*entry) (all []string) {
 	return all
 }
 
-// planSearch searches as gpumemtop tune does. The error is that of the context.
-func (w *work) planSearch(ctx context.Context, scouts []*entry, of int, o tune.Options) (*plan, error) {
+// searchOnScouts searches as gpumemtop tune does. The error is that of the context.
+func (w *work) searchOnScouts(ctx context.Context, scouts []*entry, of int, o tune.Options) (*plan, error) {
 	var tapes []*replay.Loaded
 	var whole []*entry // the entry of each tape; nil for a damaged one, which playDoFn reports
 	for _, e := range scouts {
@@ -193,13 +193,13 @@ type playDoFn struct {
 
 // ProcessElement implements beam.DoFn.
 func (f *playDoFn) ProcessElement(ctx context.Context, _, batch string, emit func(string, string)) error {
-	return f.Work.passOnIf(ctx, batch, emit, func(e *entry) (bool, error) { return f.play(ctx, e) })
+	return f.Work.emitEntriesIf(ctx, batch, emit, func(e *entry) (bool, error) { return f.playEntry(ctx, e) })
 }
 
-func (f *playDoFn) play(ctx context.Context, e *entry) (ok bool, err error) {
+func (f *playDoFn) playEntry(ctx context.Context, e *entry) (ok bool, err error) {
 	if f.name != e.Plan {
 		f.plan = new(plan)
-		if err = f.Work.State.readExisting(ctx, e.Plan, f.plan); err != nil {
+		if err = f.Work.State.readExistingJSON(ctx, e.Plan, f.plan); err != nil {
 			return false, err
 		}
 		f.name = e.Plan
@@ -247,11 +247,11 @@ func (f *sumDoFn) ProcessElement(ctx context.Context, key string, values func(*s
 	}
 	if sum.Recordings > 1 {
 		first.Result = f.Work.Run + "/jobs/" + digestOf(key) + ".json"
-		if err = f.Work.State.write(ctx, first.Result, sum); err != nil {
+		if err = f.Work.State.writeJSON(ctx, first.Result, sum); err != nil {
 			return err
 		}
 	}
-	return f.Work.passBatch(ctx, first.App, []*entry{first}, emit)
+	return f.Work.storeAndEmitBatch(ctx, first.App, []*entry{first}, emit)
 }
 
 // tuned is the result for a program: that of gpumemtop tune for its recordings. Each part of the cross-validation is a job, or a
@@ -285,7 +285,7 @@ func (f *gatherDoFn) ProcessElement(ctx context.Context, app string, values func
 		return err
 	}
 	p := new(plan)
-	if err := f.Work.State.readExisting(ctx, name, p); err != nil {
+	if err := f.Work.State.readExistingJSON(ctx, name, p); err != nil {
 		return err
 	}
 	return f.Work.storeResult(ctx, app, f.Work.recommendFromColumns(ctx, out, p, columns))

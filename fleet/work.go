@@ -81,27 +81,27 @@ func (w *work) noteSkipped(ctx context.Context, file string, why error) error {
 	skipped.Inc(ctx, 1)
 	progress.skipped.Add(1)
 	text := strings.TrimPrefix(why.Error(), "open ")
-	return w.State.write(ctx, w.Run+"/skipped/"+digestOf(file)+".json", skip{Path: file, Why: units.Clean(text)})
+	return w.State.writeJSON(ctx, w.Run+"/skipped/"+digestOf(file)+".json", skip{Path: file, Why: units.Clean(text)})
 }
 
 // noteDamaged names a recording that is not whole.
 func (w *work) noteDamaged(ctx context.Context, file, why string) error {
-	return w.State.write(ctx, w.Run+"/skipped/"+digestOf(file)+".json", skip{Path: file, Why: units.Clean(why), Part: true})
+	return w.State.writeJSON(ctx, w.Run+"/skipped/"+digestOf(file)+".json", skip{Path: file, Why: units.Clean(why), Part: true})
 }
 
-// noteCopy names a file with a recording that counts already.
-func (w *work) noteCopy(ctx context.Context, e, of *entry) error {
-	return w.State.write(ctx, w.Run+"/skipped/"+digestOf(e.Path)+".json", skip{Path: e.Path, Why: "the recording is in " + of.Path, Part: true, Copy: true})
+// noteDuplicate names a file with a recording that counts already.
+func (w *work) noteDuplicate(ctx context.Context, e, of *entry) error {
+	return w.State.writeJSON(ctx, w.Run+"/skipped/"+digestOf(e.Path)+".json", skip{Path: e.Path, Why: "the recording is in " + of.Path, Part: true, Copy: true})
 }
 
 // storeResult stores the result of a program.
 func (w *work) storeResult(ctx context.Context, app string, result any) error {
-	return w.State.write(ctx, w.Run+"/found/"+digestOf(app)+".json", result)
+	return w.State.writeJSON(ctx, w.Run+"/found/"+digestOf(app)+".json", result)
 }
 
-// readHeader sets what a recording's header says.
-func (w *work) readHeader(ctx context.Context, e *entry) (err error) {
-	if e.Size, e.Version, err = sizeAndVersionOf(ctx, e.Path); err != nil {
+// readRecordingHeader sets what a recording's header says.
+func (w *work) readRecordingHeader(ctx context.Context, e *entry) (err error) {
+	if e.Size, e.Version, err = fileSizeAndVersion(ctx, e.Path); err != nil {
 		return err
 	}
 	err = withLocalCopy(ctx, e.Path, func(local string) error {
@@ -131,7 +131,7 @@ func programAndJob(reader *recording.Reader, h *recording.Header) (app, job stri
 		return "", "", err
 	}
 	first := &callsite.ProcessNames{Number: 1}
-	if list := names.Processes(); len(list) > 0 {
+	if list := names.NamedProcesses(); len(list) > 0 {
 		first = list[0]
 	}
 	if first.Program == "" && h.Program == "" {
@@ -145,7 +145,7 @@ func programAndJob(reader *recording.Reader, h *recording.Header) (app, job stri
 func reuseOrCompute[T any](ctx context.Context, w *work, e *entry, options string, read func(*recording.Reader) (*T, error)) (ok bool, err error) {
 	e.Result, e.Version = fmt.Sprintf("%s/%.2s/%s.json", w.Command, digestOf(e.Path), digestOf(version, e.Path, e.Version, options)), ""
 	result := new(T)
-	if w.State.read(ctx, e.Result, result) {
+	if w.State.readJSON(ctx, e.Result, result) {
 		kept.Inc(ctx, 1)
 		progress.kept.Add(1)
 		return true, nil
@@ -172,7 +172,7 @@ func reuseOrCompute[T any](ctx context.Context, w *work, e *entry, options strin
 		e.Result = w.Run + "/part/" + digestOf(e.Path) + ".json"
 		err = w.noteDamaged(ctx, e.Path, damage)
 	}
-	return true, errors.Join(err, w.State.write(ctx, e.Result, result))
+	return true, errors.Join(err, w.State.writeJSON(ctx, e.Result, result))
 }
 
 // version is part of the names of results: results of other versions do not count.

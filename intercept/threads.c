@@ -5,11 +5,11 @@
 #include "../shim/entry/room.h"
 
 /* Weak, so that "go build ./..." can link this package as a program, which cannot run. */
-#pragma weak gmt_room_thread
+#pragma weak gmt_room_give_thread
 
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument);
 
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument)
 {
-	return gmt_room_thread(thread, attributes, run, argument);
+	return gmt_room_give_thread(thread, attributes, run, argument);
 }

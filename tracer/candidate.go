@@ -8,21 +8,21 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/tracer/target"
 )
 
-// attachRunning probes the loaders of this machine and the selected processes that run already.
-func (t *Tracer) attachRunning() error {
+// attachToRunning probes the loaders of this machine and the selected processes that run already.
+func (t *Tracer) attachToRunning() error {
 	if t.probes.everywhere {
 		t.probeLoaders(allProcesses)
 	}
-	if t.options.MayGrowLater() {
+	if t.options.MaySelectLaterProcesses() {
 		// Dynamic linkers come first: they report what later processes map.
 		for _, linker := range t.catalog.KnownLinkers() {
 			t.probeLibrary(&linker, allProcesses)
 		}
-		if err := t.attachSelected(); err != nil {
+		if err := t.attachToSelected(); err != nil {
 			return err
 		}
 	}
-	return t.attachNamed()
+	return t.attachToNamed()
 }
 
 // probeLoaders probes the ICD loaders of this machine before a process maps them: a short program may end before we
@@ -35,16 +35,16 @@ func (t *Tracer) probeLoaders(pid int) {
 	}
 }
 
-// attachSelected probes the libraries of all processes that belong to the selection. They are watched from their next
+// attachToSelected probes the libraries of all processes that belong to the selection. They are watched from their next
 // call on.
-func (t *Tracer) attachSelected() error {
+func (t *Tracer) attachToSelected() error {
 	pids, err := target.RunningPIDs()
 	if err != nil {
 		return err
 	}
 	var attached target.Selection
 	for _, pid := range pids {
-		if p, err := target.OpenProcess(pid); err == nil && t.isInSelection(p) {
+		if p, err := target.OpenProcess(pid); err == nil && t.matchesSelection(p) {
 			t.addAndProbeCandidate(p, false)
 			attached.PIDs = append(attached.PIDs, pid)
 		}
@@ -62,16 +62,16 @@ func (t *Tracer) attachSelected() error {
 	return err
 }
 
-// isInSelection reports whether a process belongs to the selection by its name or control group. Pids do not count here, since
+// matchesSelection reports whether a process belongs to the selection by its name or control group. Pids do not count here, since
 // the kernel reuses them; nor do the processes in which we query drivers.
-func (t *Tracer) isInSelection(p *target.Process) bool {
+func (t *Tracer) matchesSelection(p *target.Process) bool {
 	selection := t.options.Selection
 	selection.PIDs = nil
 	return selection.SelectsProcess(p) && !p.QueriesDrivers()
 }
 
-// attachNamed begins to watch the processes that are named by pid, and their children.
-func (t *Tracer) attachNamed() error {
+// attachToNamed begins to watch the processes that are named by pid, and their children.
+func (t *Tracer) attachToNamed() error {
 	tried := map[int]bool{}
 	for more := true; more; { // until no child is new: forks are reported only once the parent is watched
 		more = false
@@ -111,7 +111,7 @@ func (t *Tracer) watchProcessAndChildren(pid int) error {
 		t.probeLoaders(pid)
 		t.options.Warn(fmt.Sprintf("%s (pid %d) has not loaded OpenCL yet: waiting for it", displayName(found), pid))
 	}
-	p := t.table.forgetBeforeProgram(pid)
+	p := t.table.forgetPreviousProgram(pid)
 	p.view = t.inspectCode(found)
 	t.beginWatching(p, t.lastTime)
 	t.remapped[pid] = true    // what it mapped while we attached was not reported
@@ -144,9 +144,9 @@ func (t *Tracer) inspectProcess(pid int) error {
 	switch {
 	case p != nil && p.selected:
 		t.addAndProbeCandidate(found, true)
-	case t.isInSelection(found):
+	case t.matchesSelection(found):
 		t.addAndProbeCandidate(found, false)
-	case t.options.MayGrowLater() && (p != nil || !t.kernel.IsWatched(pid)): // else its fork is still to be read
+	case t.options.MaySelectLaterProcesses() && (p != nil || !t.kernel.IsWatched(pid)): // else its fork is still to be read
 		t.ignoreInspected(found)
 	}
 	return nil
@@ -182,8 +182,8 @@ func (t *Tracer) inspectPlatformQuerier(pid int) {
 	}
 }
 
-// decideAtFirstCall decides about a process that makes its first reported call. It returns nil if the process is not selected.
-func (t *Tracer) decideAtFirstCall(pid int, time uint64) *process {
+// selectAtFirstCall decides about a process that makes its first reported call. It returns nil if the process is not selected.
+func (t *Tracer) selectAtFirstCall(pid int, time uint64) *process {
 	p := t.table.findOrAddProcess(pid)
 	if p.state == inspected {
 		t.beginWatching(p, time)
@@ -200,7 +200,7 @@ func (t *Tracer) decideAtFirstCall(pid int, time uint64) *process {
 	case err != nil:
 		t.ignoreUninspectable(pid, err)
 		return nil
-	case !p.selected && !t.isInSelection(v.target):
+	case !p.selected && !t.matchesSelection(v.target):
 		t.ignoreInspected(v.target)
 		return nil
 	}
@@ -233,7 +233,7 @@ func (t *Tracer) describeEnded(p *process) *target.Process {
 	if !known {
 		found.Command[0] = fmt.Sprintf("[%d]", p.pid)
 	}
-	if p.selected || t.isInSelection(found) {
+	if p.selected || t.matchesSelection(found) {
 		return found
 	}
 	if !known || len(t.options.Cgroups) > 0 {

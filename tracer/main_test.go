@@ -56,8 +56,8 @@ func compile() (err error) {
 	built.program, built.vendor = filepath.Join(built.folder, "tracedprogram"), filepath.Join(built.folder, "vendors")
 	driver := filepath.Join(built.folder, "libtracericd.so")
 	return errors.Join(
-		cprogram.Compile("-O1", "-fvisibility=hidden", "-shared", "-fPIC", "testdata/icd.c", "-o", driver),
-		cprogram.Compile("-O1", "testdata/program.c", "-o", built.program, "-ldl", "-pthread"),
+		cprogram.RunCompiler("-O1", "-fvisibility=hidden", "-shared", "-fPIC", "testdata/icd.c", "-o", driver),
+		cprogram.RunCompiler("-O1", "testdata/program.c", "-o", built.program, "-ldl", "-pthread"),
 		os.Mkdir(built.vendor, 0o755), os.WriteFile(filepath.Join(built.vendor, "tracer.icd"), []byte(driver+"\n"), 0o600))
 }
 
@@ -91,7 +91,7 @@ func begin(t *testing.T, arguments ...string) *program {
 // beginAs starts the program under another name, unless that is "".
 func beginAs(t *testing.T, name string, arguments ...string) *program {
 	t.Helper()
-	rightstest.Need(t)
+	rightstest.NeedAttach(t)
 	built.once.Do(func() { built.err = compile() })
 	if built.err != nil {
 		t.Fatal(built.err)
@@ -103,7 +103,7 @@ func beginAs(t *testing.T, name string, arguments ...string) *program {
 	command := exec.Command(path, arguments...)
 	command.Env = append(os.Environ(), "OCL_ICD_VENDORS="+built.vendor+"/")
 	command.Stderr = os.Stderr
-	p := &program{Program: cprogram.Start(t, command), t: t}
+	p := &program{Program: cprogram.StartProgram(t, command), t: t}
 	p.pid = p.PID()
 	for range max(len(arguments), 1) { // one answer for the start, or one for each command
 		p.answer()
@@ -115,7 +115,7 @@ func beginAs(t *testing.T, name string, arguments ...string) *program {
 func (p *program) answer() string {
 	p.t.Helper()
 	for before := ""; ; {
-		line := p.Line()
+		line := p.NextLine()
 		if line == "done" {
 			return before
 		}
@@ -125,7 +125,7 @@ func (p *program) answer() string {
 
 func (p *program) do(command string) string {
 	p.t.Helper()
-	p.Send(command)
+	p.SendLine(command)
 	return p.answer()
 }
 
@@ -165,7 +165,7 @@ func watch(t *testing.T, selection target.Selection) *watcher {
 
 func watchWith(t *testing.T, selection target.Selection, change func(*Options)) *watcher {
 	t.Helper()
-	rightstest.Need(t)
+	rightstest.NeedAttach(t)
 	w := &watcher{t: t}
 	o := w.options(selection)
 	change(&o)

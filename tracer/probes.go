@@ -282,8 +282,8 @@ func (s *probes) dropProcess(pid int) {
 	delete(s.mapped, pid)
 }
 
-// removeUnmapped removes probes from files that no process has mapped for idleNS.
-func (s *probes) removeUnmapped(now uint64) {
+// removeProbesOfUnmapped removes probes from files that no process has mapped for idleNS.
+func (s *probes) removeProbesOfUnmapped(now uint64) {
 	for id, f := range s.files {
 		switch {
 		case f.kept || len(f.users) > 0:

@@ -42,8 +42,8 @@ type losses struct {
 	shared      bool // some may be those of the program that the process executed afterwards
 }
 
-// passObserved passes on a record of what the calls mean.
-func (p *process) passObserved(r *wire.Record) {
+// passTrackerRecord passes on a record of what the calls mean.
+func (p *process) passTrackerRecord(r *wire.Record) {
 	if r.Kind == wire.KindDiag && p.hasUnnotedLosses() { // the lost calls may explain the finding
 		p.tracer.scan.last = 0
 		return
@@ -85,7 +85,7 @@ func (p *process) isForwarded(s *wire.Sample) bool {
 	if len(loaders) < 2 || calls.Functions[s.Function].Shape.Flags&wire.ShapeReturn != 0 {
 		return false
 	}
-	path, _, known := p.walker.ModuleOf(s.Ip)
+	path, _, known := p.walker.ModuleOfAddress(s.Ip)
 	return known && slices.Contains(loaders, path)
 }
 
@@ -95,7 +95,7 @@ func (t *Tracer) beginWatching(p *process, time uint64) {
 	p.tracer, p.thread = t, uint32(p.pid)
 	p.number = t.registry.addProcess(p.target)
 	p.tags = stack.NewTags(t.options.Tags, t.options.Depth, p.walker, p.passRecord)
-	p.objects = calls.NewTracker(p.tags, p.passObserved)
+	p.objects = calls.NewTracker(p.tags, p.passTrackerRecord)
 	if p.fromStart && !t.noted[p.pid].shared {
 		p.objects.NoteSeenFromStart()
 	}
@@ -130,8 +130,8 @@ func (t *Tracer) recordEnd(p *process, time, status uint64) {
 	t.registry.endProcess(p.number)
 }
 
-// addForked adds a child of a known process. The kernel watches it already.
-func (t *Tracer) addForked(pid, child int) {
+// addForkedChild adds a child of a known process. The kernel watches it already.
+func (t *Tracer) addForkedChild(pid, child int) {
 	parent := t.table.findProcess(pid)
 	if parent == nil || t.table.findProcess(child) != nil {
 		return
@@ -140,7 +140,7 @@ func (t *Tracer) addForked(pid, child int) {
 	if t.kernel.ReportsLifecycle() { // else nothing reports when the child executes another program
 		v = parent.view
 	}
-	if t.options.Follow || v.target != nil && t.options.MayGrowLater() {
+	if t.options.Follow || v.target != nil && t.options.MaySelectLaterProcesses() {
 		t.table.addChild(parent, child, t.options.Follow, v)
 	}
 }
@@ -166,7 +166,7 @@ func (t *Tracer) noteExec(pid int, another bool, time uint64) {
 		t.probes.dropProcess(pid)
 		return
 	}
-	t.table.forgetBeforeProgram(pid) // sets the verdict again: with an open selection the kernel dropped it
+	t.table.forgetPreviousProgram(pid) // sets the verdict again: with an open selection the kernel dropped it
 	if another {
 		t.probes.renewProbes(pid)
 	} else {
@@ -177,7 +177,7 @@ func (t *Tracer) noteExec(pid int, another bool, time uint64) {
 
 // noteExecedName notes the name of a program: it may end before we can read it.
 func (t *Tracer) noteExecedName(pid int, name string) {
-	if t.options.MayGrowLater() {
+	if t.options.MaySelectLaterProcesses() {
 		t.names[pid] = name
 	}
 }

@@ -108,8 +108,8 @@ func (t *processTable) addChild(parent *process, pid int, selected bool, v view)
 	t.byPID[pid] = child
 }
 
-// forgetBeforeProgram forgets what is known of a selected process: it runs, or will run, another program.
-func (t *processTable) forgetBeforeProgram(pid int) *process {
+// forgetPreviousProgram forgets what is known of a selected process: it runs, or will run, another program.
+func (t *processTable) forgetPreviousProgram(pid int) *process {
 	p := &process{pid: pid, selected: true}
 	t.setState(p, expected)
 	return p

@@ -33,7 +33,7 @@ func (t *Tracer) scanProcessesIfDue() {
 	}
 	t.probeQueriedExtensions()
 	t.scanProcesses()
-	t.probes.removeUnmapped(now)
+	t.probes.removeProbesOfUnmapped(now)
 }
 
 // scanProcesses finds what no probe reports. It inspects new processes for a dynamic linker that we do not know, as in a
@@ -48,22 +48,22 @@ func (t *Tracer) scanProcesses() {
 			}
 		}
 	}
-	if t.options.MayGrowLater() || t.options.Follow && blind {
-		t.scanForNew()
+	if t.options.MaySelectLaterProcesses() || t.options.Follow && blind {
+		t.inspectNewProcesses()
 	}
 	if lost, _ := t.kernel.LostCallsOfAll(); lost > t.scan.lost {
 		t.scan.lost, t.scan.ends = lost, endScans
 	}
 	if blind || t.scan.ends > 0 {
 		t.scan.ends = max(t.scan.ends-1, 0)
-		t.scanForEnded()
+		t.endMissingProcesses()
 	}
 	t.scan.drained = false
 }
 
-// scanForEnded ends processes whose exit was not reported. Their last calls may still be unread, so a process must be
+// endMissingProcesses ends processes whose exit was not reported. Their last calls may still be unread, so a process must be
 // missing at two scans with everything read in between.
-func (t *Tracer) scanForEnded() {
+func (t *Tracer) endMissingProcesses() {
 	for p := range t.table.eachInStateOrLater(expected) {
 		missing := !target.ProcessExists(p.pid)
 		if p.state == watched {
@@ -76,10 +76,10 @@ func (t *Tracer) scanForEnded() {
 	}
 }
 
-// scanForNew inspects new processes that may belong to the selection, and clears the verdicts on those that have ended.
+// inspectNewProcesses inspects new processes that may belong to the selection, and clears the verdicts on those that have ended.
 // Without BTF it misses children whose parent ended before the scan.
-func (t *Tracer) scanForNew() {
-	came, went, err := t.scan.pids.FindNewAndGone()
+func (t *Tracer) inspectNewProcesses() {
+	came, went, err := t.scan.pids.FindNewAndGonePIDs()
 	if err != nil {
 		t.warnOnce(err)
 	}
@@ -92,7 +92,7 @@ func (t *Tracer) scanForNew() {
 	}
 	for _, pid := range came {
 		if p, err := target.OpenProcess(pid); err == nil && !t.kernel.ReportsLifecycle() {
-			t.addForked(p.Parent, pid)
+			t.addForkedChild(p.Parent, pid)
 		}
 		_ = t.inspectProcess(pid) // an error is reported at its first call
 	}

@@ -73,11 +73,11 @@ func Start(options Options) (*Tracer, error) {
 		return nil, err
 	}
 	system := rights.ThisSystem()
-	report := system.Examine()
+	report := system.ExamineSystem()
 	if err := report.RefusalError(); err != nil {
 		return nil, err
 	}
-	if report.KillsFiltered && (options.MayGrowLater() || options.Follow) {
+	if report.KillsFiltered && (options.MaySelectLaterProcesses() || options.Follow) {
 		return nil, fmt.Errorf("only -p is possible here: %w", seccompFilterError(report.Kernel))
 	}
 	raiseThreadPriority()
@@ -95,14 +95,14 @@ func Start(options Options) (*Tracer, error) {
 	t.put = t.bufferRecord
 	var err error
 	t.kernel, err = kernel.LoadPrograms(kernel.Options{
-		Shapes: callShapes(), RingBytes: options.ringBytes, WatchAll: options.MayGrowLater(), Follow: options.Follow,
+		Shapes: callShapes(), RingBytes: options.ringBytes, WatchAll: options.MaySelectLaterProcesses(), Follow: options.Follow,
 		Stacks: options.Tags == wire.TagsStack, Uses: options.Uses, Types: system.Types,
 	})
 	if err != nil {
 		return nil, rights.ExplainError(err)
 	}
-	t.probes = newProbes(t.kernel, options.MayGrowLater() || options.Follow)
-	if err := errors.Join(t.kernel.SetPaused(true), t.attachRunning(), t.kernel.SetPaused(false)); err != nil {
+	t.probes = newProbes(t.kernel, options.MaySelectLaterProcesses() || options.Follow)
+	if err := errors.Join(t.kernel.SetPaused(true), t.attachToRunning(), t.kernel.SetPaused(false)); err != nil {
 		return nil, errors.Join(rights.ExplainError(err), t.Close())
 	}
 	return t, nil
@@ -170,7 +170,7 @@ func (t *Tracer) Poll(wait time.Duration, put func(*wire.Record)) (int, error) {
 		_ = t.inspectProcess(pid) // an error is reported at its first call
 	}
 	t.scanProcessesIfDue()
-	if len(t.table.byPID) == 0 && !t.options.MayGrowLater() {
+	if len(t.table.byPID) == 0 && !t.options.MaySelectLaterProcesses() {
 		return n, io.EOF
 	}
 	return n, nil
@@ -182,7 +182,7 @@ func (t *Tracer) handleSample(s *wire.Sample) {
 	case wire.SightCall:
 		t.handleCall(pid, s)
 	case wire.SightFork:
-		t.addForked(pid, int(s.Result))
+		t.addForkedChild(pid, int(s.Result))
 	case wire.SightExec:
 		t.noteExec(pid, s.Result != 0, s.Time)
 		t.noteExecedName(pid, s.ProgramName())
@@ -202,7 +202,7 @@ func (t *Tracer) handleCall(pid int, s *wire.Sample) {
 	}
 	p := t.table.findWatched(pid)
 	if p == nil {
-		if p = t.decideAtFirstCall(pid, s.Time); p == nil {
+		if p = t.selectAtFirstCall(pid, s.Time); p == nil {
 			return
 		}
 	}

@@ -39,7 +39,7 @@ func TestByPid(t *testing.T) {
 	p.do("create 2 1000")
 	other.do("create 2 1000")
 	p.do("release")
-	p.Send("exit 7")
+	p.SendLine("exit 7")
 	w.want(p.pid, "process", "create buffer 1 1000", "create buffer 2 1000", "release 2", "release 1",
 		"carried 3 0", "release 3", "carried 4 0", "release 4", "exit 7 signal 0")
 	w.until("the end", func() bool { return w.ended })
@@ -52,12 +52,12 @@ func TestByPid(t *testing.T) {
 func TestPollEndsWithTheProcesses(t *testing.T) {
 	a, b := begin(t, loader), begin(t, loader)
 	w := watch(t, pids(a, b))
-	a.Send("kill 11")
+	a.SendLine("kill 11")
 	w.want(a.pid, "process", "exit 139 signal 11")
 	if w.ended || w.WatchedCount() != 1 {
 		t.Errorf("ended: %v, with %d watched", w.ended, w.WatchedCount())
 	}
-	b.End()
+	b.Kill()
 	w.want(b.pid, "process", "exit 137 signal 9")
 	w.until("the end", func() bool { return w.ended })
 }
@@ -72,7 +72,7 @@ func TestByName(t *testing.T) {
 	// A later process is watched from its first call on, even through an unknown loader.
 	later := beginAs(t, wantedProgram, loader, "create 1 2000")
 	w.want(later.pid, "process", "create buffer 1 2000")
-	later.Send("exit 0")
+	later.SendLine("exit 0")
 	w.want(later.pid, "process", "create buffer 1 2000", "exit 0 signal 0")
 	private := beginAs(t, wantedProgram, copyOf(t, realLoader(t), "libprivate.so"))
 	w.until("probes", func() bool { return w.table.findProcess(private.pid) != nil })
@@ -100,9 +100,9 @@ func TestAll(t *testing.T) {
 	w.want(a.pid, "process", "create buffer 1 70")
 	w.want(b.pid, "process", "create buffer 1 60", "release 1")
 	w.wantNothing(idle.pid)
-	b.Send("exit 1")
+	b.SendLine("exit 1")
 	w.want(b.pid, "process", "create buffer 1 60", "release 1", "exit 1 signal 0")
-	idle.End()
+	idle.Kill()
 	w.until("nothing is left of those that ended", func() bool {
 		return w.table.findProcess(b.pid) == nil && w.table.findProcess(idle.pid) == nil && w.probes.mapped[b.pid] == nil && w.probes.mapped[idle.pid] == nil
 	})
@@ -129,7 +129,7 @@ func TestFollow(t *testing.T) {
 			} else if got := w.eventsOf(child); len(got) > 0 {
 				t.Errorf("events of the child: %q", got)
 			}
-			p.End()
+			p.Kill()
 			w.until("the end", func() bool { return w.ended })
 		})
 	}
@@ -161,7 +161,7 @@ func TestExec(t *testing.T) {
 				s := pids(p)
 				s.Follow = follow
 				w := watch(t, s)
-				p.Send(command + loader)
+				p.SendLine(command + loader)
 				w.until("the end of the first program", func() bool { return len(w.eventsOf(p.pid)) >= 2 })
 				p.answer()
 				if !follow && command == "threadexec " { // calls before the probes are reattached are missed
@@ -173,7 +173,7 @@ func TestExec(t *testing.T) {
 				} else {
 					w.want(p.pid, "process", "exit -1 signal 0", "process", "create buffer 1 777")
 				}
-				p.Send("exit 4")
+				p.SendLine("exit 4")
 				w.until("the end", func() bool { return w.ended })
 				if got := w.eventsOf(p.pid); got[1] != "exit -1 signal 0" || got[2] != "process" || got[len(got)-1] != "exit 4 signal 0" {
 					t.Errorf("events: %q", got)
@@ -251,7 +251,7 @@ func TestMappedAfterDetach(t *testing.T) {
 func TestStartFails(t *testing.T) {
 	p := begin(t, loader)
 	gone := begin(t, loader)
-	gone.End()
+	gone.Kill()
 	fails := func(s target.Selection, want error) {
 		w := &watcher{t: t}
 		if tracer, err := Start(w.options(s)); !errors.Is(err, want) {
@@ -304,11 +304,11 @@ func TestLostEnd(t *testing.T) {
 	gone := begin(t, loader)
 	p := begin(t, loader)
 	w := watch(t, pids(p))
-	gone.End()
-	ended := w.table.forgetBeforeProgram(gone.pid)
+	gone.Kill()
+	ended := w.table.forgetPreviousProgram(gone.pid)
 	ended.view = w.inspectCode(&target.Process{PID: gone.pid})
 	w.beginWatching(ended, 0)
-	w.table.forgetBeforeProgram(gone.pid + 1<<22)
+	w.table.forgetPreviousProgram(gone.pid + 1<<22)
 	w.scan.ends = endScans
 	w.want(gone.pid, "process", "exit -1 signal 0")
 	w.until("the end of a candidate", func() bool { return len(w.table.byPID) == 1 })
@@ -341,12 +341,12 @@ func TestLostBeforeTheFirstIsRead(t *testing.T) {
 func TestIgnoredProcessThatIsGone(t *testing.T) {
 	p := begin(t, loader)
 	w := watch(t, target.Selection{Comms: []string{"no-such-name"}})
-	p.End()
+	p.Kill()
 	w.ignoreProcess(p.pid)
 	if err := w.kernel.SetVerdict(p.pid, kernel.Forget); err != nil {
 		t.Error(err)
 	}
-	if w.decideAtFirstCall(p.pid, clock()) != nil || !w.warned("ended before its name") {
+	if w.selectAtFirstCall(p.pid, clock()) != nil || !w.warned("ended before its name") {
 		t.Errorf("an unknown process is watched, or there is no warning: %q", w.warns)
 	}
 }
@@ -355,8 +355,8 @@ func TestIgnoredProcessThatIsGone(t *testing.T) {
 func TestEndedBeforeTheLook(t *testing.T) {
 	w := watch(t, target.Selection{Comms: []string{wantedProgram}})
 	wanted, other := beginAs(t, wantedProgram, loader, "create 1 70"), beginAs(t, "otherprogram", loader, "create 1 80")
-	wanted.End()
-	other.End()
+	wanted.Kill()
+	other.Kill()
 	w.want(wanted.pid, "process", "create buffer 1 70", "exit 137 signal 9")
 	w.wantNothing(other.pid)
 	if len(w.warns) > 0 || w.names[wanted.pid]+w.names[other.pid] != "" {
@@ -372,7 +372,7 @@ func TestIgnoredTooLate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Send("exec " + loader)
+	p.SendLine("exec " + loader)
 	p.answer()
 	w.ignoreInspected(before)
 	p.do("create 1 70")
@@ -381,7 +381,7 @@ func TestIgnoredTooLate(t *testing.T) {
 
 // A function that cannot be probed does not prevent the others.
 func TestFunctionThatCannotBeProbed(t *testing.T) {
-	rightstest.Need(t)
+	rightstest.NeedAttach(t)
 	source := filepath.Join(t.TempDir(), "odd.c")
 	text := `int clGetPlatformIDs(void) { return 1; } int clCreateBuffer(void) { return 2; }
 __asm__(".globl clReleaseMemObject; .type clReleaseMemObject, @function; clReleaseMemObject: int3; .skip 90; ret");`
@@ -389,7 +389,7 @@ __asm__(".globl clReleaseMemObject; .type clReleaseMemObject, @function; clRelea
 		t.Fatal(err)
 	}
 	odd := filepath.Join(filepath.Dir(source), "libodd.so")
-	if err := cprogram.Compile("-O1", "-shared", "-fPIC", source, "-o", odd); err != nil {
+	if err := cprogram.RunCompiler("-O1", "-shared", "-fPIC", source, "-o", odd); err != nil {
 		t.Fatal(err)
 	}
 	p := begin(t, loader)
@@ -412,7 +412,7 @@ func TestNoWarningsAboutEndedProcesses(t *testing.T) {
 	w := watch(t, pids(p))
 	p.do("create 1 60")
 	w.want(p.pid, "process", "create buffer 1 60")
-	gone.End()
+	gone.Kill()
 	library := target.Library{Path: "/private/libOpenCL.so", Err: errors.ErrUnsupported}
 	w.probeLibrary(&library, gone.pid)
 	if w.warned(library.Path) {
@@ -423,7 +423,7 @@ func TestNoWarningsAboutEndedProcesses(t *testing.T) {
 		t.Error("no warning about a running process")
 	}
 	watched := w.table.byPID[p.pid]
-	p.End()
+	p.Kill()
 	if w.noteExtensionReceived(watched, "clMemFreeINTEL", 8); w.warned("clMemFreeINTEL") {
 		t.Errorf("warned %q", w.warns)
 	}
@@ -448,19 +448,19 @@ func TestUnusedFiles(t *testing.T) {
 	}
 	w.until("probes", probed)
 	now := clock()
-	w.probes.removeUnmapped(now)
-	w.probes.removeUnmapped(now + 2*idleNS)
+	w.probes.removeProbesOfUnmapped(now)
+	w.probes.removeProbesOfUnmapped(now + 2*idleNS)
 	if !probed() {
 		t.Error("the probes of a mapped file were removed")
 	}
-	p.End()
+	p.Kill()
 	w.until("the end", func() bool { return w.probes.mapped[p.pid] == nil })
 	now = clock()
-	w.probes.removeUnmapped(now)
+	w.probes.removeProbesOfUnmapped(now)
 	if !probed() {
 		t.Error("the probes were removed at once")
 	}
-	w.probes.removeUnmapped(now + 2*idleNS)
+	w.probes.removeProbesOfUnmapped(now + 2*idleNS)
 	if probed() {
 		t.Error("the probes were not removed")
 	}
@@ -507,7 +507,7 @@ func TestOpen(t *testing.T) {
 	if got := w.OpenablePath(1, path); got != path {
 		t.Errorf("opened as %q", got)
 	}
-	p.End()
+	p.Kill()
 	w.until("the end", func() bool { return w.ended })
 	if got := w.OpenablePath(1, path); got != path {
 		t.Errorf("after the end opened as %q", got)

@@ -96,7 +96,7 @@ func TestFetchedAfter(t *testing.T) {
 	if w.probesExtension(allProcesses) || w.probesExtension(other.pid) {
 		t.Error("another process has probes for what one received")
 	}
-	p.End()
+	p.Kill()
 	w.want(p.pid, "process", "create usm device 1 5000", "release 1", "exit 137 signal 9")
 	if w.probesExtension(p.pid) {
 		t.Error("the probes of an ended process were not removed")

@@ -109,8 +109,8 @@ func (r region) writeText(x, y int, s string, st style) int {
 	return x
 }
 
-// writeTextIn writes s into n columns, left-aligned, with an ellipsis if it is cut.
-func (r region) writeTextIn(x, y, n int, s string, st style) {
+// writeTextInColumns writes s into n columns, left-aligned, with an ellipsis if it is cut.
+func (r region) writeTextInColumns(x, y, n int, s string, st style) {
 	if n <= 0 {
 		return
 	}

@@ -243,7 +243,7 @@ func (d *dashboard) showFrame(f frameMsg) tea.Cmd {
 		d.tags.update(d.shownSnapshot())
 		d.points.judgeSnapshot()
 		d.past.keepMoment(d.live)
-		d.ledger.measureLatest(d.live)
+		d.ledger.measureLatestChange(d.live)
 	}
 	if d.live != nil {
 		d.policies.update(d.live)
@@ -275,7 +275,7 @@ func (d *dashboard) updateWithoutSnapshot(f frameMsg) tea.Cmd {
 
 // shownSnapshot returns the snapshot on the screen, nil before there is one: of all processes, or of the chosen one.
 func (d *dashboard) shownSnapshot() *stats.Snapshot {
-	return d.processes.narrowToChosen(d.wholeSnapshot())
+	return d.processes.snapshotOfChosen(d.wholeSnapshot())
 }
 
 // wholeSnapshot returns the snapshot of all processes.

@@ -31,7 +31,7 @@ func (d *dashboard) drawFrame() {
 	default:
 		d.drawTopLines(all.subRegion(0, 0, d.w, l.top), s, l.size)
 		if l.verdict {
-			d.points.drawLine(all.subRegion(0, l.top-1, d.w, 1), s)
+			d.points.drawVerdictLine(all.subRegion(0, l.top-1, d.w, 1), s)
 		}
 		for i := range l.panes {
 			d.drawPane(all, &l.panes[i], s)

@@ -89,7 +89,7 @@ func TestSeveralDevices(t *testing.T) {
 	if line := strings.Split(screen(newTest((&calls{}).options(), 120, 36, s)), "\n")[2]; strings.Contains(line, "█") || !strings.Contains(line, "on 2 devices together") {
 		t.Errorf("the gauge is %q", line)
 	}
-	if text, _ := withDeviceText(s, 1<<20, "", true); text != "; which of 2 devices would have it is not known" {
+	if text, _ := appendDeviceText(s, 1<<20, "", true); text != "; which of 2 devices would have it is not known" {
 		t.Error(text)
 	}
 }

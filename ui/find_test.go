@@ -179,8 +179,8 @@ func TestGroups(t *testing.T) {
 	golden.RequireEqual(t, screen(d))
 	group := d.tags.currentTag(d.shownSnapshot())
 	var sum, last [1]uint64
-	group.Trend.FillLast(sum[:])
-	s.Tags[0].Trend.FillLast(last[:])
+	group.Trend.FillWithLastPoints(sum[:])
+	s.Tags[0].Trend.FillWithLastPoints(last[:])
 	if group.Live != 20 || sum[0] != last[0]+2 || !slices.Equal(group.Stack, []string{"blur.c:88 make_tmp", "blur.c:90 im2col"}) {
 		t.Errorf("%+v", group)
 	}

@@ -25,7 +25,7 @@ func (d *dashboard) drawGuide(r region, s *stats.Snapshot) {
 // guideHints leads the user from the findings to a change, and to what that gained.
 func (d *dashboard) guideHints(s *stats.Snapshot) []hint {
 	quit := hint{"q", "quit: what was found follows"}
-	last := d.ledger.lastUndoable()
+	last := d.ledger.latestUndoableChange()
 	switch running := s.Measured.RunningResult(); {
 	case d.hasProgramEnded():
 		return []hint{{"", "the program has ended"}, quit, {"!", "what stood out"}}

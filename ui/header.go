@@ -29,7 +29,7 @@ func (d *dashboard) drawHeader(r region, s *stats.Snapshot) {
 		right = append(right, steady...)
 	}
 	n := itemsWidth(right, gap)
-	r.writeTextIn(x, 0, r.w-x-n-3, commandLine(s), strong)
+	r.writeTextInColumns(x, 0, r.w-x-n-3, commandLine(s), strong)
 	r.writeAllItems(r.w-1-n, 0, gap, right)
 }
 

@@ -81,8 +81,8 @@ type help struct {
 	all bool // else only what concerns the pane in focus
 }
 
-// shownLines are those of the help: of the pane in focus, or of everything.
-func (h *help) shownLines() [][]span {
+// shownHelpLines are those of the help: of the pane in focus, or of everything.
+func (h *help) shownHelpLines() [][]span {
 	p := &helpPage{w: h.d.w, theme: h.d.theme}
 	if h.all {
 		p.addEverything(h.d.mode)
@@ -146,7 +146,7 @@ func (h *help) showNextHelpPage() {
 }
 
 func (h *help) moveInHelp(m motion) {
-	h.top = max(0, min(h.top+m.rowsDown(max(1, h.d.h-4)), len(h.shownLines())-1))
+	h.top = max(0, min(h.top+m.rowsDown(max(1, h.d.h-4)), len(h.shownHelpLines())-1))
 }
 
 // helpMoveAction returns the action of a key that moves in the help.
@@ -158,7 +158,7 @@ func (h *help) drawHelp(r region) {
 	r.blankAll()
 	hint := []span{{" j k", keyStyle}, {" scroll ", dim}, {"?", keyStyle}, {" all ", dim}, {"esc", keyStyle}, {" back ", dim}}
 	inside := r.drawBox([]span{{" help ", titleStyle}}, hint, focusStyle)
-	lines := h.shownLines()
+	lines := h.shownHelpLines()
 	h.top = max(0, min(h.top, len(lines)-inside.h))
 	for y := range min(inside.h, len(lines)-h.top) {
 		inside.writeSpans(1, y, lines[h.top+y]...)

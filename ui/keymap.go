@@ -67,18 +67,18 @@ var (
 		panes: true, offered: func(d *dashboard) bool { return d.mode.fixedPolicy == "" },
 		obstacle: func(d *dashboard) string { return d.policies.obstacleText() },
 	}
-	withTyping  = rulesOfMissing(func(d *dashboard) bool { return d.o.Type == nil }, "nothing can be typed into the program here")
-	withExport  = rulesOfMissing(func(d *dashboard) bool { return d.o.Export == nil }, "there is nothing to export here")
-	withRecord  = rulesOfMissing(func(d *dashboard) bool { return d.o.Record == nil }, "a recording starts with the session here: -o names its file")
-	withMeasure = rulesOfMissing(func(d *dashboard) bool { return d.o.Measure == nil }, "nothing can be measured here")
-	withWrite   = rulesOfMissing(func(d *dashboard) bool { return d.o.Write == nil || d.canvas == nil },
+	withTyping  = rulesWhileMissing(func(d *dashboard) bool { return d.o.Type == nil }, "nothing can be typed into the program here")
+	withExport  = rulesWhileMissing(func(d *dashboard) bool { return d.o.Export == nil }, "there is nothing to export here")
+	withRecord  = rulesWhileMissing(func(d *dashboard) bool { return d.o.Record == nil }, "a recording starts with the session here: -o names its file")
+	withMeasure = rulesWhileMissing(func(d *dashboard) bool { return d.o.Measure == nil }, "nothing can be measured here")
+	withWrite   = rulesWhileMissing(func(d *dashboard) bool { return d.o.Write == nil || d.canvas == nil },
 		"there is nowhere to save here")
 	withSettings = rules{obstacle: func(d *dashboard) string { return d.limits.whyUnsavable() }}
 	withPool     = rules{obstacle: func(d *dashboard) string { return textIf(!d.mode.pool, d.mode.noBlocks) }}
 )
 
-// rulesOfMissing returns the rules of a command that is not offered, and only says why, while something is missing.
-func rulesOfMissing(missing func(*dashboard) bool, text string) rules {
+// rulesWhileMissing returns the rules of a command that is not offered, and only says why, while something is missing.
+func rulesWhileMissing(missing func(*dashboard) bool, text string) rules {
 	return rules{obstacle: func(d *dashboard) string { return textIf(missing(d), text) }}
 }
 
@@ -92,7 +92,9 @@ func textIf(condition bool, text string) string {
 func canAdjustLimits(d *dashboard) bool { return d.mode.fixedLimits == "" }
 
 // adjustObstacle says why no limit can be changed. On the curve a limit can be tried without one in force.
-func adjustObstacle(d *dashboard) string { return textIf(!d.triesLimits(), d.limits.obstacleText()) }
+func adjustObstacle(d *dashboard) string {
+	return textIf(!d.triesLimitsOnCurve(), d.limits.obstacleText())
+}
 
 // actionOf, commandOf and the functions below return the action of a command.
 func actionOf(f func(*dashboard)) func(*dashboard, string) tea.Cmd {
@@ -175,14 +177,17 @@ var keymap = []command{
 	{inLive, keys{"w"}, sectionWhatIf, "what if", "w", "what other policies would have done so far, simulated beside the run (ghosts)", withGhosts, zoomAction(paneGhosts)},
 	{inPool, keys{"E"}, sectionWhatIf, "", "E", "experiment: measure what the pool is worth, with parts of the run without it; again: end it", withMeasure, actionOf((*dashboard).toggleExperiment)},
 	{inView, keys{"c"}, sectionWhatIf, "curve", "c", "hit rate at other limits of cached bytes, of the whole recording", withCurve, zoomAction(paneCurve)},
-	{inLive, keys{"p"}, sectionApp, "process", "p", nextHelp, withProcesses, actionOf(func(d *dashboard) { d.processes.selectNext() })},
-	{inView, keys{"p"}, sectionScreen, "process", "p", nextHelp, withProcesses, actionOf(func(d *dashboard) { d.processes.selectNext() })},
-	{inLive, keys{"P"}, sectionApp, "", "P", "list of the processes; enter shows one", withPanes, actionOf(func(d *dashboard) { d.processes.showList() })},
-	{inView, keys{"P"}, sectionScreen, "", "P", "list of the processes; enter shows one", withPanes, actionOf(func(d *dashboard) { d.processes.showList() })},
+	{inLive, keys{"p"}, sectionApp, "process", "p", nextHelp, withProcesses, actionOf(func(d *dashboard) { d.processes.selectNextProcess() })},
+	{inView, keys{"p"}, sectionScreen, "process", "p", nextHelp, withProcesses, actionOf(func(d *dashboard) { d.processes.selectNextProcess() })},
+	{inLive, keys{"P"}, sectionApp, "", "P", "list of the processes; enter shows one", withPanes,
+		actionOf(func(d *dashboard) { d.processes.showProcessList() })},
+	{inView, keys{"P"}, sectionScreen, "", "P", "list of the processes; enter shows one", withPanes,
+		actionOf(func(d *dashboard) { d.processes.showProcessList() })},
 	{inPool, keys{"y"}, sectionWhatIf, "", "y", "do what is suggested: change the limit, or switch to the ghost that leads; shows it first", always, actionOf((*dashboard).applySuggestion)},
 	{inWatch | inView, keys{"y"}, sectionWhatIf, "", "", "", always, actionOf((*dashboard).applySuggestion)},
 	{inLive, keys{"c"}, sectionWhatIf, "curve", "c", "hit rate at other limits of cached bytes; with proportion, outgrown or max_age chosen, at other values of that", withCurve, zoomAction(paneCurve)},
-	{inPool, keys{"a"}, sectionLimits, "policy", "a", "list of the allocator's policies; enter switches to one while the program runs", withPolicies, actionOf(func(d *dashboard) { d.policies.showList() })},
+	{inPool, keys{"a"}, sectionLimits, "policy", "a", "list of the allocator's policies; enter switches to one while the program runs",
+		withPolicies, actionOf(func(d *dashboard) { d.policies.showPolicyList() })},
 	{inRun | inOther, keys{"o"}, sectionApp, "output", "o", "output of the program on the whole screen", withPanes, zoomAction(paneOutput)},
 	{inRun, keys{"i"}, sectionApp, "", "i", "type into the program; ctrl+\\ ends", withTyping, actionOf((*dashboard).beginTyping)},
 	{inRun, keys{"ctrl+c"}, sectionApp, "interrupt", "ctrl+c", "SIGINT to the program; again within 2 s SIGTERM, then SIGKILL", always, commandOf((*dashboard).interruptProgram)},
@@ -194,8 +199,8 @@ var keymap = []command{
 	{inView, keys{"shift+right"}, sectionTime, "", "shift+→", "ten kept instants forward", always, travelAction(mediumStep)},
 	{inView, keys{"ctrl+left"}, sectionTime, "", "ctrl+←", "fifty kept instants back", always, travelAction(-largeStep)},
 	{inView, keys{"ctrl+right"}, sectionTime, "", "ctrl+→", "fifty kept instants forward", always, travelAction(largeStep)},
-	{inView, keys{"home"}, sectionTime, "", "home", "to the start", always, actionOf(func(d *dashboard) { d.cursor.goTo(d.cursor.moment.From) })},
-	{inView, keys{"end"}, sectionTime, "", "end", "to the end", always, actionOf(func(d *dashboard) { d.cursor.goTo(view.LastMoment) })},
+	{inView, keys{"home"}, sectionTime, "", "home", "to the start", always, actionOf(func(d *dashboard) { d.cursor.goToTime(d.cursor.moment.From) })},
+	{inView, keys{"end"}, sectionTime, "", "end", "to the end", always, actionOf(func(d *dashboard) { d.cursor.goToTime(view.LastMoment) })},
 	{inAll, keys{":"}, sectionScreen, "commands", ":", "all commands, searched by their letters", paletteRules, actionOf(func(d *dashboard) { d.palette.askCommand() })},
 	{inLive, keys{"T", "t"}, sectionMove, "group", "T", "group call sites by file, function, module, size, kind of memory, thread, device, kernel and process (also t)", withPanes, actionOf((*dashboard).groupInNextWay)},
 	{inView, keys{"T"}, sectionMove, "group", "T", "group call sites by file, function, module, size, kind of memory, thread, device, kernel and process", withPanes, actionOf((*dashboard).groupInNextWay)},
@@ -214,28 +219,31 @@ var keymap = []command{
 	{inPool | inView, keys{"enter"}, sectionMove, "", "enter", "free list and call stack of the chosen tag", withPanes, actionOf(func(d *dashboard) { d.panes[d.focus].handleEnter() })},
 	{inWatch, keys{"enter"}, sectionMove, "", "enter", "call stack of the chosen tag", withPanes, actionOf(func(d *dashboard) { d.panes[d.focus].handleEnter() })},
 	{inAll, keys{"L"}, sectionScreen, "", "L", "the next layout: all panes, memory, tuning, findings", withPanes, actionOf((*dashboard).showNextPreset)},
-	{inAll, keys{"v"}, sectionScreen, "", "v", "hide and show panes by their numbers", withPanes, actionOf((*dashboard).askPanes)},
+	{inAll, keys{"v"}, sectionScreen, "", "v", "hide and show panes by their numbers", withPanes, actionOf((*dashboard).askPanesToShow)},
 	{inAll, keys{"+"}, sectionScreen, "", "+ -", "draw the screen more often, or less often", always, actionOf(func(d *dashboard) { d.changeRefresh(-1) })},
 	{inAll, keys{"-"}, sectionScreen, "", "", "", always, actionOf(func(d *dashboard) { d.changeRefresh(1) })},
 	{inAll, keys{"shift+tab"}, sectionScreen, "", "shift+tab", "previous pane", withPanes, actionOf(func(d *dashboard) { d.focusNextPane(-1) })},
-	{inAll, keys{"esc"}, sectionScreen, "", "esc", "back", always, actionOf((*dashboard).closeOrLeave)},
+	{inAll, keys{"esc"}, sectionScreen, "", "esc", "back", always, actionOf((*dashboard).clearFilterOrUnzoom)},
 	{inAll, keys{"ctrl+l"}, sectionScreen, "", "ctrl+l", "draw everything again", always, commandOf(func(*dashboard) tea.Cmd { return func() tea.Msg { return redrawMsg{} } })},
 	{inRun, keys{"ctrl+z"}, sectionScreen, "", "ctrl+z", "stop this and the program; the shell's fg continues both", always, commandOf((*dashboard).stopToShell)},
 	{inAttach, keys{"ctrl+z"}, sectionScreen, "", "ctrl+z", "stop this: calls are lost meanwhile; the shell's fg continues it", always, commandOf((*dashboard).stopToShell)},
 	{inOthers | inView, keys{"ctrl+z"}, sectionScreen, "", "ctrl+z", "stop this; the shell's fg continues it", always, commandOf((*dashboard).stopToShell)},
 	{inPool, keys{"{"}, sectionLimits, "", "{", "halve the chosen limit", withLimits, adjustAction(stepHalve)},
 	{inPool, keys{"}"}, sectionLimits, "", "}", "double the chosen limit", withLimits, adjustAction(stepDouble)},
-	{inPool, keys{"="}, sectionLimits, "", "=", "type a value of the chosen limit, such as 96M, 30s or on", withValue, actionOf(func(d *dashboard) { d.limits.askValue() })},
-	{inPool, keys{"u"}, sectionLimits, "", "u", "undo the latest change of a limit or of the policy", always, actionOf(func(d *dashboard) { d.ledger.undoLatest() })},
-	{inPool, keys{"W"}, sectionLimits, "", "W", "save policy and limits as a file for --config", withSettings, actionOf(func(d *dashboard) { d.limits.askSave() })},
+	{inPool, keys{"="}, sectionLimits, "", "=", "type a value of the chosen limit, such as 96M, 30s or on", withValue,
+		actionOf(func(d *dashboard) { d.limits.askLimitValue() })},
+	{inPool, keys{"u"}, sectionLimits, "", "u", "undo the latest change of a limit or of the policy", always,
+		actionOf(func(d *dashboard) { d.ledger.undoLatestChange() })},
+	{inPool, keys{"W"}, sectionLimits, "", "W", "save policy and limits as a file for --config", withSettings,
+		actionOf(func(d *dashboard) { d.limits.askFileForLimits() })},
 	{inPool | inView, keys{"F"}, sectionMove, "", "F", "would a size that you type fit now, and where", withPool, actionOf(func(d *dashboard) { d.free.askSize() })},
 	{inLive, keys{"B"}, sectionTime, "", "B", "counts and hit rates from now on; again: from the start", always, actionOf((*dashboard).toggleBaseline)},
 	{inAll, keys{"x"}, sectionScreen, "", "x", "save the screen as a picture (SVG) and as text", withWrite, actionOf((*dashboard).saveScreen)},
-	{inAll, keys{"e"}, sectionScreen, "", "e", "export what is shown: a profile for go tool pprof, a summary (JSON) or the call sites (CSV)", withExport, actionOf((*dashboard).askExport)},
+	{inAll, keys{"e"}, sectionScreen, "", "e", "export what is shown: a profile for go tool pprof, a summary (JSON) or the call sites (CSV)", withExport, actionOf((*dashboard).askExportFile)},
 	{inPool, keys{"r"}, sectionScreen, "", "r", "record from now on into a new file in this folder; again: end it", withRecord, actionOf((*dashboard).toggleRecording)},
 	{inWatch, keys{"r"}, sectionScreen, "", "", "", withRecord, actionOf((*dashboard).toggleRecording)},
 	{inAll, keys{"Y"}, sectionMove, "", "Y", "copy the chosen row, if the terminal allows it (OSC 52)", always, commandOf((*dashboard).copyChosenRow)},
-	{inView, keys{"a"}, sectionLimits, "", "", "", withPolicies, actionOf(func(d *dashboard) { d.policies.showList() })},
+	{inView, keys{"a"}, sectionLimits, "", "", "", withPolicies, actionOf(func(d *dashboard) { d.policies.showPolicyList() })},
 	{inView, keys{"w"}, sectionWhatIf, "", "", "", withGhosts, zoomAction(paneGhosts)},
 	{inWatch | inView, keys{"[", "{"}, sectionWhatIf, "", "[ ]", "on the curve: try half of the limit, or twice", withLimits, adjustAction(stepLess)},
 	{inWatch | inView, keys{"]", "}"}, sectionWhatIf, "", "", "", withLimits, adjustAction(stepMore)},
@@ -272,8 +280,8 @@ var (
 	}
 )
 
-// keysIn returns the keys of a keymap in a mode.
-func (m modes) keysIn(keymap []command) (list []command) {
+// commandsOfMode returns the keys of a keymap in a mode.
+func (m modes) commandsOfMode(keymap []command) (list []command) {
 	for _, c := range keymap {
 		if c.modes&m != 0 {
 			list = append(list, c)

@@ -14,7 +14,7 @@ func TestNoKeyMeansTwoThings(t *testing.T) {
 	for name, lines := range maps {
 		for m := modes(1); m&inAll != 0; m <<= 1 {
 			seen := map[string]bool{}
-			for _, c := range m.keysIn(lines) {
+			for _, c := range m.commandsOfMode(lines) {
 				for _, k := range c.keys {
 					if seen[k] {
 						t.Errorf("%s, mode %#x: %q is bound twice", name, m, k)

@@ -27,8 +27,8 @@ func (d *dashboard) pasteText(text string) {
 // worksInPrompts reports whether a key does the same in prompts and dialogs, as in a shell's line.
 func worksInPrompts(key string) bool { return key == "ctrl+c" || key == "ctrl+z" }
 
-// presentKeys returns the keys of what is on the screen: a prompt, a dialog or the panes.
-func (d *dashboard) presentKeys() []command {
+// presentCommands returns the keys of what is on the screen: a prompt, a dialog or the panes.
+func (d *dashboard) presentCommands() []command {
 	switch {
 	case d.prompt != nil:
 		return promptKeymap
@@ -47,7 +47,7 @@ func (d *dashboard) handleKey(msg tea.KeyPressMsg) tea.Cmd {
 	}
 	pressed := msg.String()
 	typed := d.prompt != nil && msg.Text != ""
-	c := commandOfKey(d.presentKeys(), pressed)
+	c := commandOfKey(d.presentCommands(), pressed)
 	if c == nil && worksInPrompts(pressed) {
 		c = commandOfKey(d.mode.keys, pressed)
 	}
@@ -147,7 +147,7 @@ func (d *dashboard) interruptProgram() tea.Cmd {
 	return nil
 }
 
-func (d *dashboard) closeOrLeave() {
+func (d *dashboard) clearFilterOrUnzoom() {
 	switch p := d.searchedPane(); {
 	case d.filters[p].text != "":
 		d.setFilter(p, filter{})
@@ -164,7 +164,7 @@ func (d *dashboard) closeOrLeave() {
 // values of another limit are replayed there, that one.
 func (d *dashboard) stepLimit(s limitStep) {
 	switch {
-	case d.triesLimits():
+	case d.triesLimitsOnCurve():
 		d.curve.stepTriedLimit(s)
 		return
 	case d.zoom == paneCurve && d.curve.replayedLimit() == nil:
@@ -173,8 +173,8 @@ func (d *dashboard) stepLimit(s limitStep) {
 	d.limits.stepChosenLimit(s)
 }
 
-// triesLimits reports whether the keys for limits move a mark on the curve.
-func (d *dashboard) triesLimits() bool {
+// triesLimitsOnCurve reports whether the keys for limits move a mark on the curve.
+func (d *dashboard) triesLimitsOnCurve() bool {
 	return d.zoom == paneCurve && d.curve.replayedLimit() == nil && d.curve.triesLimits()
 }
 

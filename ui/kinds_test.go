@@ -36,11 +36,11 @@ func TestKindsGolden(t *testing.T) {
 func TestKindsOfBuffersAloneSayNothing(t *testing.T) {
 	d := newTest((&calls{}).options(), 120, 36, sampleSnapshot())
 	buffers := []stats.Kind{{Memory: wire.MemoryBuffer, Share: stats.Share{Creates: 9, Hits: 4, Misses: 5}}}
-	if items := d.kindItems(&stats.Snapshot{Kinds: buffers}); items != nil {
+	if items := d.memoryKindItems(&stats.Snapshot{Kinds: buffers}); items != nil {
 		t.Errorf("%v", items)
 	}
 	images := []stats.Kind{{Memory: wire.MemoryImage, Share: stats.Share{Creates: 9, Hits: 4, Misses: 5}}}
-	if items := d.kindItems(&stats.Snapshot{Kinds: append(buffers, images...)}); len(items) != 2 {
+	if items := d.memoryKindItems(&stats.Snapshot{Kinds: append(buffers, images...)}); len(items) != 2 {
 		t.Errorf("%v", items)
 	}
 }

@@ -76,7 +76,7 @@ func (t *timeline) stepLength() uint64 {
 func (t *timeline) drawLane(r region, l *lane) {
 	step := t.stepLength()
 	values := make([]float64, r.w)
-	t.eachColumn(r.w, func(c int, samples []stats.Sample) {
+	t.eachColumnWithSamples(r.w, func(c int, samples []stats.Sample) {
 		for i := range samples {
 			values[c] = max(values[c], l.value(&samples[i], step))
 		}
@@ -88,9 +88,9 @@ func (t *timeline) drawLane(r region, l *lane) {
 	r.drawSparkline(values, l.style)
 }
 
-// lanes returns the lanes under a memory pane of h rows. Events get a row first, then come misses, the driver and the
+// lanesUnderMemory returns the lanes under a memory pane of h rows. Events get a row first, then come misses, the driver and the
 // machine's figures.
-func (p memoryPane) lanes(h int, s *stats.Snapshot, t *timeline) (lanes []*lane, events bool) {
+func (p memoryPane) lanesUnderMemory(h int, s *stats.Snapshot, t *timeline) (lanes []*lane, events bool) {
 	if h >= 10 && slices.ContainsFunc(t.samples, func(s stats.Sample) bool { return s.Machine > 0 }) {
 		lanes, h = append(lanes, laneOfMachine(s)), h-1
 	}

@@ -109,13 +109,13 @@ func TestAveragesAreDim(t *testing.T) {
 	s.Kinds = []stats.Kind{{Memory: wire.MemoryImage, Share: stats.Share{Creates: 90, Misses: 90}}}
 	d := newTest((&calls{}).options(), 120, 36, s)
 	rates := ratesPane{basePane{d}}.hitItems(s, false)
-	for _, st := range []style{rates[0].spans[1].style, rates[2].spans[1].style, d.kindItems(s)[0].spans[3].style, d.sizeRows(s)[0].reuse} {
+	for _, st := range []style{rates[0].spans[1].style, rates[2].spans[1].style, d.memoryKindItems(s)[0].spans[3].style, d.sizeRows(s)[0].reuse} {
 		if st != dim {
 			t.Errorf("style %d", st)
 		}
 	}
 	d.Update(frameMsg{now: testStart, snap: s, app: App{State: stats.Exited}, hasApp: true})
-	if st := d.kindItems(s)[0].spans[3].style; st != badStyle {
+	if st := d.memoryKindItems(s)[0].spans[3].style; st != badStyle {
 		t.Errorf("after the end: style %d", st)
 	}
 }

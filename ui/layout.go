@@ -223,8 +223,8 @@ func (d *dashboard) ensureFocusVisible() {
 	}
 }
 
-// askPanes hides and shows panes by their numbers, until enter.
-func (d *dashboard) askPanes() {
+// askPanesToShow hides and shows panes by their numbers, until enter.
+func (d *dashboard) askPanesToShow() {
 	d.zoom = noPane
 	d.prompt = &prompt{
 		label: "hide or show panes: ", allowed: "124567", keys: []word{{"1 2 4 5 6 7", "hide or show"}, {"enter", "done"}},

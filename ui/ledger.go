@@ -72,8 +72,8 @@ type ledger struct {
 	policy  string                     // the policy that gets the limits in restore
 }
 
-// measureLatest measures the effect of the latest change when it is time.
-func (l *ledger) measureLatest(s *stats.Snapshot) {
+// measureLatestChange measures the effect of the latest change when it is time.
+func (l *ledger) measureLatestChange(s *stats.Snapshot) {
 	now := tallyOfSnapshot(s)
 	if n := len(l.tallies); n == 0 || differenceOrZero(l.tallies[n-1].time, now.time) >= tallyStepNS {
 		l.tallies = append(l.tallies, now)
@@ -107,33 +107,33 @@ func (l *ledger) effectOfLastSeconds(now, begin tally) analysis.Effect {
 func (l *ledger) reportEffect(c *change) {
 	d := l.d
 	if d.o.Judge != nil {
-		d.o.Judge.JudgeChange(c.toAnalysisChange())
+		d.o.Judge.SetLatestChange(c.toAnalysisChange())
 	}
 	if c.toAnalysisChange() != nil && d.note.text == c.said {
 		d.note = note{}
 	}
 }
 
-// rememberBefore remembers the hit rate and other figures at the time of a request, before the change acts.
-func (l *ledger) rememberBefore(limit string, s *stats.Snapshot) {
+// rememberFiguresBefore remembers the hit rate and other figures at the time of a request, before the change acts.
+func (l *ledger) rememberFiguresBefore(limit string, s *stats.Snapshot) {
 	if _, waits := l.asked[limit]; !waits {
 		now := tallyOfSnapshot(s)
 		l.asked[limit] = l.effectOfLastSeconds(now, tally{})
 	}
 }
 
-// latestUnmeasured returns the latest change while its effect is not known; nil: the effect is known, or the change is taken
+// latestUnmeasuredChange returns the latest change while its effect is not known; nil: the effect is known, or the change is taken
 // back.
-func (l *ledger) latestUnmeasured() *change {
+func (l *ledger) latestUnmeasuredChange() *change {
 	if n := len(l.changes); n > 0 && len(l.changes[n-1].after) == 0 && !l.changes[n-1].undone && !l.changes[n-1].undoes {
 		return l.changes[n-1]
 	}
 	return nil
 }
 
-// valueBefore returns the value of a limit before a series of quick changes; the latest of these began at a value.
-func (l *ledger) valueBefore(limit string, value float64) float64 {
-	if c := l.latestUnmeasured(); c != nil && c.limit == limit && l.undoing[limit] == nil {
+// limitValueBefore returns the value of a limit before a series of quick changes; the latest of these began at a value.
+func (l *ledger) limitValueBefore(limit string, value float64) float64 {
+	if c := l.latestUnmeasuredChange(); c != nil && c.limit == limit && l.undoing[limit] == nil {
 		return c.value
 	}
 	return value
@@ -143,7 +143,7 @@ func (l *ledger) valueBefore(limit string, value float64) float64 {
 func (l *ledger) restoreLimitsOfPolicy(s *stats.Snapshot) {
 	for i := range l.restore {
 		old := &l.restore[i]
-		at := l.d.limits.findLimit(old.Name)
+		at := l.d.limits.indexOfLimit(old.Name)
 		if at >= 0 && s.Limits[at].Value != old.Value && old.Kind != stats.LimitSizes {
 			l.undoing[old.Name] = nil
 			l.d.limits.requestLimitValue(at, old.Value)
@@ -157,10 +157,10 @@ func (l *ledger) noteChange(s *stats.Snapshot, c change, said string) {
 	c.start, c.said = tallyOfSnapshot(s), said
 	_, c.undoes = l.undoing[c.limit]
 	delete(l.undoing, c.limit)
-	l.rememberBefore(c.limit, s) // of an answer whose request this dashboard did not make
+	l.rememberFiguresBefore(c.limit, s) // of an answer whose request this dashboard did not make
 	c.before = l.asked[c.limit]
 	delete(l.asked, c.limit)
-	if last := l.latestUnmeasured(); last != nil && !c.undoes {
+	if last := l.latestUnmeasuredChange(); last != nil && !c.undoes {
 		c.before = last.before // what was so between two changes in quick succession is no state to compare with
 		if last.limit == c.limit && c.limit != "" {
 			l.changes = l.changes[:len(l.changes)-1]
@@ -186,7 +186,7 @@ func (l *ledger) addOthersChanges(was, s *stats.Snapshot) {
 	}
 	for i := range min(len(was.Limits), len(s.Limits)) {
 		if from, to := &was.Limits[i], &s.Limits[i]; from.Name == to.Name && from.Value != to.Value {
-			l.rememberBefore(to.Name, was)
+			l.rememberFiguresBefore(to.Name, was)
 			label := l.d.limits.changeLabel(to, from.Value)
 			l.noteChange(s, change{label: label, limit: to.Name, value: from.Value}, "✓ "+label)
 		}
@@ -218,8 +218,8 @@ func (l *ledger) forgetLimitRequests() {
 	maps.DeleteFunc(l.asked, func(limit string, _ analysis.Effect) bool { return limit != "" })
 }
 
-// lastUndoable returns the latest change that can be taken back, nil if there is none.
-func (l *ledger) lastUndoable() *change {
+// latestUndoableChange returns the latest change that can be taken back, nil if there is none.
+func (l *ledger) latestUndoableChange() *change {
 	for i := len(l.changes) - 1; i >= 0; i-- {
 		if c := l.changes[i]; !c.undoes && !c.undone {
 			return c
@@ -228,16 +228,16 @@ func (l *ledger) lastUndoable() *change {
 	return nil
 }
 
-// undoLatest takes the latest change back.
-func (l *ledger) undoLatest() {
-	d, c := l.d, l.lastUndoable()
+// undoLatestChange takes the latest change back.
+func (l *ledger) undoLatestChange() {
+	d, c := l.d, l.latestUndoableChange()
 	switch {
 	case c == nil:
 		d.sayMessage(dim, "nothing to undo")
 	case d.hasProgramEnded():
 		d.sayMessage(warnStyle, "the program has ended: nothing can change any more")
 	case c.limit != "":
-		at := d.limits.findLimit(c.limit)
+		at := d.limits.indexOfLimit(c.limit)
 		if at < 0 {
 			d.sayMessage(warnStyle, "policy "+d.live.Policy+" has no "+c.limit)
 			return
@@ -314,9 +314,9 @@ func (l *ledger) drawChanges(r region) {
 		c := l.changes[i]
 		sign, st := c.signOfOutcome()
 		served, cost := c.beforeAndAfterText(true)
-		r.writeTextIn(1, y, r.w-2, sign+c.label+": "+served, st)
+		r.writeTextInColumns(1, y, r.w-2, sign+c.label+": "+served, st)
 		if y+1 < r.h {
-			r.writeTextIn(3, y+1, r.w-4, cost, dim)
+			r.writeTextInColumns(3, y+1, r.w-4, cost, dim)
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 // defaultSettings is the name that the settings get by default.
 const defaultSettings = "gpumemtop.toml"
 
-// askValue asks for a value of the chosen limit.
-func (p *limitsPane) askValue() {
+// askLimitValue asks for a value of the chosen limit.
+func (p *limitsPane) askLimitValue() {
 	d := p.d
 	name := d.live.Limits[p.chosenIndex(d.live.Limits)].Name
 	p.chosen = name
@@ -23,7 +23,7 @@ func (p *limitsPane) askValue() {
 // requestTypedValue asks for a value as people write it.
 func (p *limitsPane) requestTypedValue(name, text string) {
 	d := p.d
-	at := p.findLimit(name)
+	at := p.indexOfLimit(name)
 	if text == "" || at < 0 {
 		return
 	}
@@ -47,8 +47,8 @@ func (p *limitsPane) requestTypedValue(name, text string) {
 	}
 }
 
-// findLimit returns the place of a limit, -1 if there is none of that name.
-func (p *limitsPane) findLimit(name string) int {
+// indexOfLimit returns the place of a limit, -1 if there is none of that name.
+func (p *limitsPane) indexOfLimit(name string) int {
 	return slices.IndexFunc(p.d.live.Limits, func(l stats.Limit) bool { return l.Name == name })
 }
 
@@ -63,10 +63,10 @@ func (p *limitsPane) whyUnsavable() string {
 	return ""
 }
 
-// askSave asks for the file that gets policy and limits.
-func (p *limitsPane) askSave() {
+// askFileForLimits asks for the file that gets policy and limits.
+func (p *limitsPane) askFileForLimits() {
 	d := p.d
-	d.askPath("save policy and limits as: ", defaultSettings, nil, func(path string) (string, error) {
+	d.askPathAndWrite("save policy and limits as: ", defaultSettings, nil, func(path string) (string, error) {
 		return "saved: gpumemtop --config " + path + " ./app uses them", d.o.Save(path, d.live.Policy, d.live.Limits)
 	})
 }

@@ -21,8 +21,8 @@ const (
 
 func (s limitStep) isUpward() bool { return s == stepMore || s == stepDouble }
 
-// nextValue returns the value one step from base.
-func nextValue(l *stats.Limit, base float64, s limitStep, device uint64) float64 {
+// nextLimitValue returns the value one step from base.
+func nextLimitValue(l *stats.Limit, base float64, s limitStep, device uint64) float64 {
 	up := s.isUpward()
 	switch {
 	case l.Zero == noLimit:
@@ -38,11 +38,11 @@ func nextValue(l *stats.Limit, base float64, s limitStep, device uint64) float64
 	case l.Kind == stats.LimitBytes:
 		return halveBytes(l, base, device)
 	}
-	return nextNumber(l, base, s)
+	return nextLimitNumber(l, base, s)
 }
 
-// nextNumber returns the number one step from base.
-func nextNumber(l *stats.Limit, base float64, s limitStep) float64 {
+// nextLimitNumber returns the number one step from base.
+func nextLimitNumber(l *stats.Limit, base float64, s limitStep) float64 {
 	switch s {
 	case stepDouble:
 		return base * 2
@@ -72,7 +72,7 @@ func nextOrNoLimit(l *stats.Limit, base float64, s limitStep) float64 {
 	case base == 0:
 		return largestValueByKeys(l)
 	}
-	next := nextNumber(l, base, s)
+	next := nextLimitNumber(l, base, s)
 	switch {
 	case up && base >= largestValueByKeys(l):
 		return 0

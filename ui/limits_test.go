@@ -195,7 +195,7 @@ func TestNextValue(t *testing.T) {
 		{sizes, 10, stepMore, 10}, {sizes, 10, stepLess, 10}, {fraction, 1.7, stepMore, 1.9},
 		{fraction, 2, stepMore, 2.5}, {fraction, 1, stepLess, 1}, {fraction, 2, stepHalve, 1},
 	} {
-		if got := clampToLimitRange(test.limit, nextValue(test.limit, test.base, test.step, 16*gib)); got != test.want {
+		if got := clampToLimitRange(test.limit, nextLimitValue(test.limit, test.base, test.step, 16*gib)); got != test.want {
 			t.Errorf("%s kind %d %v by %d: %v, want %v", test.limit.Name, test.limit.Kind, test.base, test.step, got, test.want)
 		}
 	}

@@ -69,17 +69,17 @@ const (
 	sideMax  = 4096
 )
 
-// writeNameIn writes a name into n columns: scrolled by side columns, or without its middle if it is too long, as names often
-// differ at the end.
-func (r region) writeNameIn(x, y, n int, s string, side int, st style) {
+// writeNameInColumns writes a name into n columns: scrolled by side columns, or without its middle if it is too long, as names
+// often differ at the end.
+func (r region) writeNameInColumns(x, y, n int, s string, side int, st style) {
 	w := textWidth(s)
 	switch {
 	case w <= n || n < 8:
-		r.writeTextIn(x, y, n, s, st)
+		r.writeTextInColumns(x, y, n, s, st)
 	case side > 0:
-		r.writeTextIn(x, y, n, "…"+s[len(cutToColumns(s, min(side, w-n)+1)):], st)
+		r.writeTextInColumns(x, y, n, "…"+s[len(cutToColumns(s, min(side, w-n)+1)):], st)
 	default:
-		r.writeTextIn(x, y, n, cutSite(s, n), st)
+		r.writeTextInColumns(x, y, n, cutSite(s, n), st)
 	}
 }
 

@@ -18,7 +18,7 @@ func (d *dashboard) drawMessage(r region, s *stats.Snapshot) {
 	if (d.prompt == nil || d.overlay == paletteOverlay) && d.note.text == "" {
 		text = withoutLastClauses(text, r.w-2)
 	}
-	r.writeTextIn(1, 0, r.w-2, text, st)
+	r.writeTextInColumns(1, 0, r.w-2, text, st)
 }
 
 func (d *dashboard) currentMessage(s *stats.Snapshot) (string, style) {
@@ -44,7 +44,7 @@ func (d *dashboard) currentMessage(s *stats.Snapshot) (string, style) {
 		}
 	}
 	if l := d.arrangePanes(); !l.verdict && len(d.points.found) > 0 {
-		return d.points.pointsLine(d.w - 2)
+		return d.points.allPointsLine(d.w - 2)
 	}
 	if text, st := d.ledger.latestChangeLine(s); text != "" {
 		return text, st
@@ -85,7 +85,7 @@ func (d *dashboard) nothingToReportText(s *stats.Snapshot) string {
 		lost = formatCount(s.Lost)
 	}
 	text := formatCount(s.Events) + " events, " + lost + " lost"
-	if !d.mode.pool && s.BeforeAttachTag() != nil {
+	if !d.mode.pool && s.TagBeforeAttach() != nil {
 		text += "; sizes from before attach are lower bounds"
 	}
 	return text

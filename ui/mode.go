@@ -38,7 +38,8 @@ func keymapMode(o *Options) *mode {
 	recording, attached, which := o.Moment != nil, o.Attached, modeOfOptions(o)
 	m := &mode{
 		recording: recording, watches: attached && !recording, pool: !attached, lastPane: paneOutput,
-		keys: which.keysIn(keymap), help: which.keysIn(helpKeymap), words: slices.Concat(words, poolWords), limitName: "now", tagOpens: " free list ",
+		keys: which.commandsOfMode(keymap), help: which.commandsOfMode(helpKeymap), words: slices.Concat(words, poolWords),
+		limitName: "now", tagOpens: " free list ",
 		noGhosts: "no policies are simulated beside this run (--ghosts usual)",
 		noLimits: "this policy has no limits", noBlocks: "nothing cached", noMisses: "no misses",
 		waiting: "waiting for the program", silent: "no OpenCL allocation seen yet",

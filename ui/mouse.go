@@ -24,7 +24,7 @@ func (d *dashboard) clickAt(x, y int) tea.Cmd {
 	if d.overlay == quitOverlay {
 		key = d.canvas.bracketedKey(x, y)
 	}
-	c, l := commandOfKey(d.presentKeys(), key), d.arrangePanes()
+	c, l := commandOfKey(d.presentCommands(), key), d.arrangePanes()
 	switch {
 	case c != nil:
 		return c.runCommand(d, key)
@@ -249,7 +249,7 @@ func (d *dashboard) chooseRow(p *placed, y int) {
 func (d *dashboard) showTime(at uint64) {
 	d.event = 0
 	if d.mode.recording {
-		d.cursor.goTo(at)
+		d.cursor.goToTime(at)
 		return
 	}
 	if i := d.past.indexOfMomentUntil(at); len(d.past.moments) > 0 {

@@ -15,7 +15,7 @@ import (
 // drawTopLines draws header, numbers, gauge and, at full size, what the pool gains.
 func (d *dashboard) drawTopLines(r region, s *stats.Snapshot, m size) {
 	d.drawHeader(r, s)
-	drawFields(r.subRegion(1, 1, r.w-2, 1), d.fieldsOfSecondLine(s))
+	drawFields(r.subRegion(1, 1, r.w-2, 1), d.secondLineFields(s))
 	d.drawGauge(r.subRegion(1, 2, r.w-2, 1), s)
 	if m == full {
 		drawFields(r.subRegion(1, 3, r.w-2, 1), d.poolGainFields(s))
@@ -74,7 +74,7 @@ func (f *field) drawField(r region, x, y int) {
 	if r.writeText(x, y, f.name, st); f.name != "" {
 		x += textWidth(f.name) + 1
 	}
-	r.writeTextIn(x, y, f.w+1, f.value.text, f.value.style)
+	r.writeTextInColumns(x, y, f.w+1, f.value.text, f.value.style)
 }
 
 // bytesField is a field with bytes.
@@ -107,8 +107,8 @@ func narrowRateText(rate float64) string {
 	return strconv.FormatFloat(100*max(0, min(rate, 1)), 'f', 0, 64) + "%"
 }
 
-// fieldsOfSecondLine are the numbers of the second line.
-func (d *dashboard) fieldsOfSecondLine(s *stats.Snapshot) []field {
+// secondLineFields are the numbers of the second line.
+func (d *dashboard) secondLineFields(s *stats.Snapshot) []field {
 	t := &s.Totals
 	sign := uncertaintySign(s)
 	switch rough := d.cursor.moment.Rough; {
@@ -268,7 +268,7 @@ func uncertaintySign(s *stats.Snapshot) string {
 	switch {
 	case s.Lost > 0:
 		return "≈"
-	case s.BeforeAttachTag() == nil:
+	case s.TagBeforeAttach() == nil:
 		return ""
 	}
 	return "≥"
@@ -342,7 +342,7 @@ func (d *dashboard) poolGainFields(s *stats.Snapshot) []field {
 		return []field{wordsField(0, "", "at the peak of the interval before this time", dim)}
 	case !d.mode.pool:
 		fields := []field{numberField(1, figures.Creates, s), numberField(2, figures.Releases, s), wordsField(3, "", "no pool: attach only watches", dim)}
-		if before := s.BeforeAttachTag(); before != nil {
+		if before := s.TagBeforeAttach(); before != nil {
 			fields = append(fields, wordsField(4, "from before attach", pluralText(before.Live, "buffer"), plain))
 		}
 		return fields
@@ -387,7 +387,7 @@ func wordsField(rank int, name, text string, st style) field {
 func (d *dashboard) drawNumbersOnly(r region, s *stats.Snapshot) {
 	d.drawHeader(r, s)
 	x, y := 1, 1
-	for _, f := range append(d.fieldsOfSecondLine(s), d.poolGainFields(s)...) {
+	for _, f := range append(d.secondLineFields(s), d.poolGainFields(s)...) {
 		n := f.fieldWidth()
 		if x > 1 && x+n > r.w-1 {
 			x, y = 1, y+1

@@ -68,7 +68,7 @@ func (p *painter) paint(c *canvas, t *theme) {
 		return
 	}
 	if p.theme != t {
-		p.learnLooks(t)
+		p.learnStyleLooks(t)
 	}
 	p.frame, p.pen, p.x, p.y = p.frame[:0], look{}, 0, -1
 	if len(p.shown) != len(c.cells) || p.width != c.w {
@@ -85,8 +85,8 @@ func (p *painter) paint(c *canvas, t *theme) {
 	}
 }
 
-// learnLooks learns what the styles of a theme look like.
-func (p *painter) learnLooks(t *theme) {
+// learnStyleLooks learns what the styles of a theme look like.
+func (p *painter) learnStyleLooks(t *theme) {
 	p.theme, p.shown, p.changes = t, nil, map[[2]look]string{}
 	for shade := range t.open {
 		for st, sequence := range t.open[shade] {
@@ -107,7 +107,7 @@ func (p *painter) paintRow(y int, row, shown []cell) {
 		c := row[x]
 		if !p.isBlank(&c) {
 			open.style, open.shade = c.style, c.shade
-		} else if c = open; p.theme.visibleBlank(c.style) {
+		} else if c = open; p.theme.isBlankVisible(c.style) {
 			c = cell{text: " "}
 		}
 		if c == shown[x] {
@@ -184,4 +184,4 @@ func anchorCluster(text string, x, wide int) string {
 }
 
 // isBlank reports whether a cell looks like one without style.
-func (p *painter) isBlank(c *cell) bool { return c.text == " " && !p.theme.visibleBlank(c.style) }
+func (p *painter) isBlank(c *cell) bool { return c.text == " " && !p.theme.isBlankVisible(c.style) }

@@ -147,7 +147,7 @@ func (p *palette) drawPalette(r region) {
 	r = p.listRegion(r)
 	r.blankAll()
 	inside := r.drawBox([]span{{" commands ", titleStyle}}, nil, focusStyle)
-	inside.writeTextIn(1, 0, inside.w-2, p.d.prompt.promptLine(inside.w-2), strong)
+	inside.writeTextInColumns(1, 0, inside.w-2, p.d.prompt.promptLine(inside.w-2), strong)
 	body := inside.withoutRows(1)
 	p.setPageAndScroll(body.h, len(p.entries))
 	for y := range min(body.h, len(p.entries)-p.top) {
@@ -157,7 +157,7 @@ func (p *palette) drawPalette(r region) {
 			st, key = cursorStyle, cursorStyle
 			body.markChosenRow(y)
 		}
-		body.writeTextIn(2, y, body.w-14, e.name, st)
+		body.writeTextInColumns(2, y, body.w-14, e.name, st)
 		body.writeTextBefore(body.w-1, y, e.keys, key)
 	}
 }

@@ -70,7 +70,7 @@ func (p *curvePane) draw(r region, _ *stats.Snapshot) {
 		columns[i].layers[0] = c.hitRateAt(x.limitAt(float64(i) / 2))
 	}
 	plot.drawStacked(columns, hitLayers)
-	c.drawError(plot, x)
+	c.drawErrorBand(plot, x)
 	for _, m := range marks {
 		for y := range plot.h {
 			if x.isOnAxis(m.limit) {
@@ -84,8 +84,8 @@ func (p *curvePane) draw(r region, _ *stats.Snapshot) {
 	x.drawAxis(r.subRegion(curveAxis, r.h-2, plot.w, 2), c)
 }
 
-// drawError draws how far off the estimates may be, above and below the curve, where that is a row or more.
-func (c plotted) drawError(plot region, x scale) {
+// drawErrorBand draws how far off the estimates may be, above and below the curve, where that is a row or more.
+func (c plotted) drawErrorBand(plot region, x scale) {
 	rows := float64(plot.h - 1)
 	if !c.IsKnown() || c.Error*rows < 1 {
 		return
@@ -300,7 +300,7 @@ func (p *curvePane) chooseLimitAt(column int) {
 		return
 	}
 	limit := math.Exp2(math.Round(math.Log2(plotted{p.curve}.scaleOfAxis(p.limitMarks(), p.plotW).limitAt(float64(column)))))
-	at := p.d.limits.findLimit(stats.MaxCachedBytes)
+	at := p.d.limits.indexOfLimit(stats.MaxCachedBytes)
 	switch why := adjustObstacle(p.d); {
 	case p.triesLimits():
 		p.tried = max(triedMin, min(uint64(limit), triedMax))

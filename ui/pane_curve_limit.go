@@ -23,7 +23,7 @@ func (p *curvePane) replayedLimit() *stats.Limit {
 	if p.d.o.WhatIf == nil || s == nil || !slices.Contains(unneeded, p.d.limits.chosen) {
 		return nil
 	}
-	if at := p.d.limits.findLimit(p.d.limits.chosen); at >= 0 {
+	if at := p.d.limits.indexOfLimit(p.d.limits.chosen); at >= 0 {
 		return &s.Limits[at]
 	}
 	return nil
@@ -34,7 +34,7 @@ func valuesInKeyReach(l *stats.Limit) (list []float64) {
 	for _, step := range []limitStep{stepLess, stepMore} {
 		for v, n := l.Value, 0; n <= replayedSteps; n++ {
 			list = append(list, v)
-			v = clampToLimitRange(l, nextValue(l, v, step, 0))
+			v = clampToLimitRange(l, nextLimitValue(l, v, step, 0))
 		}
 	}
 	slices.Sort(list)

@@ -34,8 +34,8 @@ type failureRow struct {
 
 const failureLabel = 11 // columns
 
-// rows wraps the post-mortems.
-func (p *failuresPane) rows(s *stats.Snapshot, width int) (rows []failureRow) {
+// wrappedRows wraps the post-mortems.
+func (p *failuresPane) wrappedRows(s *stats.Snapshot, width int) (rows []failureRow) {
 	for i := range s.PostMortems {
 		for n, line := range p.d.o.PostMortem(&s.PostMortems[i], s.Started) {
 			style, indent := plain, failureLabel
@@ -61,7 +61,7 @@ func (p *failuresPane) draw(r region, s *stats.Snapshot) {
 		r.writeLines(1, 0, "no call has failed for lack of memory, and nothing was killed while it held some", dim)
 		return
 	}
-	rows := p.rows(s, r.w-2)
+	rows := p.wrappedRows(s, r.w-2)
 	p.all, p.page = len(rows)-1, r.h
 	p.top = max(0, min(p.top, p.all-p.page))
 	for y, row := range rows[p.top:min(p.all, p.top+r.h)] {

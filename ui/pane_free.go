@@ -65,7 +65,7 @@ func (p *freePane) draw(r region, s *stats.Snapshot) {
 		return cmp.Or(cmp.Compare(float64(b.Size)*float64(b.Blocks), float64(a.Size)*float64(a.Blocks)), cmp.Compare(b.Size, a.Size))
 	})
 	if r.h >= 3 {
-		drawFreeHead(r, t.Slabs)
+		drawFreeListHead(r, t.Slabs)
 		r = r.withoutRows(1)
 	}
 	if r.h >= 12 {
@@ -86,7 +86,7 @@ func (p *freePane) draw(r region, s *stats.Snapshot) {
 		most = max(most, classes[i].Blocks)
 	}
 	for y := range min(r.h, len(classes)-p.top) {
-		drawFreeRow(r.subRegion(0, y, r.w, 1), &classes[p.top+y], most, s.Time)
+		drawFreeListRow(r.subRegion(0, y, r.w, 1), &classes[p.top+y], most, s.Time)
 	}
 }
 
@@ -119,18 +119,18 @@ func ageOfBlockSpan(then, now uint64) span {
 	return span{formatDuration(differenceOrZero(then, now)), dim}
 }
 
-func drawFreeHead(r region, slabs bool) {
+func drawFreeListHead(r region, slabs bool) {
 	r.writeTextBefore(freeSize, 0, "SIZE", headStyle)
-	columns, used := columnsFor(freeColumns, r.w-freeSize-1, true)
+	columns, used := columnsThatFit(freeColumns, r.w-freeSize-1, true)
 	if slabs && len(columns) > 0 {
 		columns[0].title = "SLABS"
 	}
 	drawTitles(r, r.w-1-used, columns, nil)
 }
 
-func drawFreeRow(r region, c *stats.FreeClass, most, now uint64) {
+func drawFreeListRow(r region, c *stats.FreeClass, most, now uint64) {
 	r.writeTextBefore(freeSize, 0, bytesText(c.Size), plain)
-	columns, used := columnsFor(freeColumns, r.w-freeSize-1, true)
+	columns, used := columnsThatFit(freeColumns, r.w-freeSize-1, true)
 	x := r.w - 1 - used
 	if room := x - freeSize; room > 2 {
 		n := max(1, int(float64(c.Blocks)/float64(most)*float64(room)))

@@ -196,7 +196,7 @@ func newGhostTable(g *stats.Ghosts, w int) *ghostTable {
 	for i := range g.Rows {
 		longest = max(longest, textWidth(t.name(&g.Rows[i])))
 	}
-	columns, used := columnsFor(ghostColumns, w-1-ghostNameAt-max(minGhost, min(longest+1, mostGhost)), true)
+	columns, used := columnsThatFit(ghostColumns, w-1-ghostNameAt-max(minGhost, min(longest+1, mostGhost)), true)
 	t.columns, t.at = columns, w-1-used
 	return t
 }
@@ -281,7 +281,7 @@ func (t *ghostTable) draw(r region, g *stats.Ghost, place int, chosen bool) {
 	}
 	r.writeTextBefore(3, 0, number.text, number.style)
 	r.writeSpans(4, 0, sign)
-	r.writeTextIn(ghostNameAt, 0, t.at-ghostNameAt, t.name(g), nameStyle)
+	r.writeTextInColumns(ghostNameAt, 0, t.at-ghostNameAt, t.name(g), nameStyle)
 	drawCells(r, t.at, t.columns, ghostRow{g, t.present}, st)
 }
 
@@ -292,7 +292,7 @@ func (p *ghostsPane) handleEnter() {
 	case why != "":
 		p.d.sayMessage(warnStyle, why)
 	case g != nil && p.at < len(g.Rows):
-		policies.showList()
+		policies.showPolicyList()
 		policies.at = max(0, slices.IndexFunc(p.d.o.Policies, func(o Policy) bool { return o.Name == g.Rows[p.at].Policy }))
 	}
 }

@@ -25,7 +25,7 @@ func (p *heapPane) title(s *stats.Snapshot) (title, hint []span) {
 // shownSlabs are those of the chosen process, or of all.
 func (p *heapPane) shownSlabs(s *stats.Snapshot) []stats.MappedSlab {
 	if s.Heap == nil || p.d.processes.number == 0 {
-		return heapSlabs(s)
+		return mappedSlabs(s)
 	}
 	var own []stats.MappedSlab
 	for _, slab := range s.Heap.Slabs {
@@ -36,7 +36,7 @@ func (p *heapPane) shownSlabs(s *stats.Snapshot) []stats.MappedSlab {
 	return own
 }
 
-func heapSlabs(s *stats.Snapshot) []stats.MappedSlab {
+func mappedSlabs(s *stats.Snapshot) []stats.MappedSlab {
 	if s.Heap == nil {
 		return nil
 	}
@@ -64,7 +64,7 @@ func (p *heapPane) draw(r region, s *stats.Snapshot) {
 		r.writeText(0, r.h-len(notes)+y, note.text, note.style)
 	}
 	r = r.subRegion(0, 0, r.w, r.h-len(notes))
-	columns, used := columnsFor(heapColumns, r.w/2, true)
+	columns, used := columnsThatFit(heapColumns, r.w/2, true)
 	name, several := 6, len(s.Processes) > 1 && p.d.processes.number == 0
 	if several {
 		name = 9
@@ -79,7 +79,7 @@ func (p *heapPane) draw(r region, s *stats.Snapshot) {
 			st = cursorStyle
 		}
 		line := r.subRegion(0, y+1, r.w, 1)
-		line.writeTextIn(0, 0, name, slabName(m, several), st)
+		line.writeTextInColumns(0, 0, name, slabName(m, several), st)
 		drawCells(line, name+1, columns, m, st)
 		drawSlabStrip(line.subRegion(x, 0, line.w-x, 1), m)
 	}

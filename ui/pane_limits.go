@@ -66,7 +66,7 @@ func (p *limitsPane) stepChosenLimit(step limitStep) {
 		return
 	}
 	from, _ := p.wantedValue(l)
-	to := clampToLimitRange(l, nextValue(l, from, step, d.live.Device.Global))
+	to := clampToLimitRange(l, nextLimitValue(l, from, step, d.live.Device.Global))
 	if to == from || math.IsNaN(to) {
 		d.sayMessage(dim, l.Name+" is at the end of its range")
 		return
@@ -119,7 +119,7 @@ func (p *limitsPane) moveLimitNearPlace(place float64) {
 		step = stepLess
 	}
 	for range 1000 {
-		next := clampToLimitRange(l, nextValue(l, to, step, device))
+		next := clampToLimitRange(l, nextLimitValue(l, to, step, device))
 		if next == to || math.IsNaN(next) || math.Abs(positionInLimitRange(l, next, device)-place) > math.Abs(positionInLimitRange(l, to, device)-place) {
 			break
 		}
@@ -148,7 +148,7 @@ func (p *limitsPane) obstacleText() string {
 func (p *limitsPane) requestLimitValue(at int, to float64) {
 	l := &p.d.live.Limits[at]
 	p.chosen = l.Name
-	p.d.ledger.rememberBefore(l.Name, p.d.live)
+	p.d.ledger.rememberFiguresBefore(l.Name, p.d.live)
 	sequence, err := p.d.o.SetLimit(l.Name, l.TextForTarget(to))
 	if err != nil {
 		p.d.ledger.noteRequestFailed(l.Name)
@@ -185,7 +185,7 @@ func (p *limitsPane) update(s *stats.Snapshot) {
 		case text == "":
 			continue
 		case st == goodStyle:
-			from := p.d.ledger.valueBefore(l.Name, q.from)
+			from := p.d.ledger.limitValueBefore(l.Name, q.from)
 			back := from == l.Value // step by step
 			if back {
 				from = q.from
@@ -278,7 +278,7 @@ func (p *limitsPane) drawLimit(r region, c limitColumns, l *stats.Limit, chosen 
 	}
 	device, text := p.d.live.Device.Global, p.valueText(l, value)
 	right := c.name + c.value + 2
-	r.writeTextIn(1, 0, min(c.name, right-textWidth(text)-2), l.Name, nameStyle)
+	r.writeTextInColumns(1, 0, min(c.name, right-textWidth(text)-2), l.Name, nameStyle)
 	r.writeTextBefore(right, 0, text, valueStyle)
 	r.writeSpans(right+1, 0, p.pendingSign(l))
 	switch {
@@ -307,7 +307,7 @@ func drawChoices(r region, l *stats.Limit, value float64) {
 	}
 	shown := fitItems(others, r.w, 1)
 	if len(shown) == 0 {
-		r.writeTextIn(0, 0, r.w, "1 of "+strconv.Itoa(len(l.Choices)), dim)
+		r.writeTextInColumns(0, 0, r.w, "1 of "+strconv.Itoa(len(l.Choices)), dim)
 		return
 	}
 	r.writeAllItems(0, 0, 1, shown)

@@ -22,7 +22,7 @@ func stackColumns(t *timeline, n, parts int) ([]column, uint64) {
 		largest = max(largest, saturatingSum(h[i].InUse, h[i].Cached, h[i].Cooling))
 	}
 	top := roundAxisTop(largest, parts)
-	t.eachColumn(n, func(c int, samples []stats.Sample) {
+	t.eachColumnWithSamples(n, func(c int, samples []stats.Sample) {
 		most := &samples[0]
 		for i := range samples {
 			s := &samples[i]
@@ -176,7 +176,7 @@ func (p memoryPane) draw(r region, s *stats.Snapshot) {
 		}
 	}
 	t := p.d.timeline(s)
-	lanes, events := p.lanes(r.h, s, &t)
+	lanes, events := p.lanesUnderMemory(r.h, s, &t)
 	axis := r.h >= 5
 	below := len(lanes)
 	if axis {

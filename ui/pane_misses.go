@@ -30,7 +30,7 @@ func rankMisses(reasons *[wire.MissPolicy + 1]uint64) []int {
 }
 
 func (p missesPane) draw(r region, s *stats.Snapshot) {
-	if kinds := p.d.kindItems(s); p.d.mode.pool && len(kinds) > 0 && r.h > 2 {
+	if kinds := p.d.memoryKindItems(s); p.d.mode.pool && len(kinds) > 0 && r.h > 2 {
 		r.writeItems(1, 0, 2, kinds)
 		r = r.withoutRows(1)
 	}
@@ -103,7 +103,7 @@ func (p missesPane) drawLatest(r region, s *stats.Snapshot, site string) {
 		r.writeTextBefore(time, y, units.FormatClock(at)+"."+strconv.FormatUint(at/1e8%10, 10), dim)
 		r.writeTextBefore(size, y, bytesText(m.Size), plain)
 		r.writeText(reason, y, m.Reason.String(), styleOfMissReason(m.Reason))
-		r.writeNameIn(tag, y, r.w-tag-1, m.Tag, d.side, plain)
+		r.writeNameInColumns(tag, y, r.w-tag-1, m.Tag, d.side, plain)
 		y++
 	}
 	if y == 1 {
@@ -111,8 +111,8 @@ func (p missesPane) drawLatest(r region, s *stats.Snapshot, site string) {
 	}
 }
 
-// kindItems are creates and hit rate of each kind of memory that a pool may serve; none if there are only buffers.
-func (d *dashboard) kindItems(s *stats.Snapshot) []item {
+// memoryKindItems are creates and hit rate of each kind of memory that a pool may serve; none if there are only buffers.
+func (d *dashboard) memoryKindItems(s *stats.Snapshot) []item {
 	var items []item
 	others := false
 	for i := range s.Kinds {

@@ -63,7 +63,7 @@ func (p *objectsPane) draw(r region, s *stats.Snapshot) {
 		if c.Untracked > 0 {
 			word += " at least"
 		}
-		r.writeTextIn(objectsPeak+2, y, r.w-objectsPeak-2, word, plain)
+		r.writeTextInColumns(objectsPeak+2, y, r.w-objectsPeak-2, word, plain)
 		y++
 	}
 	y++
@@ -81,7 +81,7 @@ func (p *objectsPane) draw(r region, s *stats.Snapshot) {
 		}
 		drawObjectNumbers(r, y+i, site.Live, site.Recent, site.Created, style)
 		r.writeText(objectsType, y+i, site.Type.String(), style)
-		r.writeNameIn(objectsSite, y+i, r.w-objectsSite, site.Tag, p.d.side, style)
+		r.writeNameInColumns(objectsSite, y+i, r.w-objectsSite, site.Tag, p.d.side, style)
 	}
 }
 

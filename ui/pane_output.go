@@ -119,7 +119,7 @@ func (p *outputPane) draw(r region, _ *stats.Snapshot) {
 			st = cachedStyle
 		}
 		r.putCluster(0, y, row.mark, badStyle)
-		r.writeTextIn(1, y, r.w-1, row.text, st)
+		r.writeTextInColumns(1, y, r.w-1, row.text, st)
 	}
 }
 
@@ -158,7 +158,7 @@ func (p *outputPane) askFile() {
 		d.sayMessage(warnStyle, "there is nowhere to save here")
 		return
 	}
-	d.askPath("save the output as: ", "output.txt", nil, func(path string) (string, error) {
+	d.askPathAndWrite("save the output as: ", "output.txt", nil, func(path string) (string, error) {
 		lines := append(slices.Clone(p.filteredLines()), p.open...)
 		var text []byte
 		for i := range lines {

@@ -67,7 +67,7 @@ func (p *pointsPane) markOfRow(t *stats.Tag) span {
 	if at := slices.IndexFunc(p.found, func(f analysis.Diagnosis) bool { return f.Tag == t.Name && f.Severity != analysis.Note }); at >= 0 {
 		return span{signOfSeverity(p.found[at].Severity), styleOfSeverity(p.found[at].Severity)}
 	}
-	if p.d.mode.pool && p.d.o.Judge != nil && p.d.o.Judge.IsSuspicious(t) {
+	if p.d.mode.pool && p.d.o.Judge != nil && p.d.o.Judge.IsRowSuspicious(t) {
 		return span{signOfSeverity(analysis.Advice), styleOfSeverity(analysis.Advice)}
 	}
 	return span{}
@@ -167,7 +167,7 @@ func (p *pointsPane) handleEnter() {
 func (p *pointsPane) draw(r region, s *stats.Snapshot) {
 	points := p.found
 	if len(points) == 0 {
-		p.drawLine(r, s)
+		p.drawVerdictLine(r, s)
 		return
 	}
 	p.setPageAndScroll(min(len(points), max(r.h-policyRest, r.h/2)), len(points))
@@ -189,9 +189,9 @@ func (p *pointsPane) drawRow(r region, point *analysis.Diagnosis, chosen bool) {
 	if point.Severity != analysis.Note {
 		r.putCluster(1, 0, signOfSeverity(point.Severity), st)
 	}
-	r.writeTextIn(3, 0, r.w-4, point.Title, st)
+	r.writeTextInColumns(3, 0, r.w-4, point.Title, st)
 	if x := 5 + textWidth(point.Title); x < r.w {
-		r.writeTextIn(x, 0, r.w-x-1, point.Text, rest)
+		r.writeTextInColumns(x, 0, r.w-x-1, point.Text, rest)
 	}
 }
 
@@ -208,7 +208,7 @@ func (p *pointsPane) drawDetails(r region, s *stats.Snapshot, point *analysis.Di
 	}
 	if at := slices.IndexFunc(s.Tags, func(t stats.Tag) bool { return t.Name == point.Tag }); point.Tag != "" && at >= 0 {
 		for _, frame := range s.Tags[at].Stack {
-			r.writeTextIn(3, y, r.w-4, frame, dim)
+			r.writeTextInColumns(3, y, r.w-4, frame, dim)
 			y++
 		}
 	}
@@ -237,7 +237,7 @@ func (p *pointsPane) remedyTexts(s *stats.Snapshot, point *analysis.Diagnosis) (
 
 // keysText says what the keys do about a point: what y sets, and what u takes back.
 func (p *pointsPane) keysText(point *analysis.Diagnosis) string {
-	switch last := p.d.ledger.lastUndoable(); {
+	switch last := p.d.ledger.latestUndoableChange(); {
 	case point.About == analysis.AboutChange && last != nil:
 		return "u takes back " + last.label
 	case !p.isApplicable(point):
@@ -314,6 +314,6 @@ func (d *dashboard) applySuggestion() {
 		d.showPaneAlone(panePoints)
 		d.sayMessage(warnStyle, "press y again to set "+l.Name+" to "+d.limits.valueText(l, to))
 	default:
-		d.limits.requestLimitValue(d.limits.findLimit(l.Name), clampToLimitRange(l, to))
+		d.limits.requestLimitValue(d.limits.indexOfLimit(l.Name), clampToLimitRange(l, to))
 	}
 }

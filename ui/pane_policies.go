@@ -31,7 +31,7 @@ func (b *policiesPane) title(*stats.Snapshot) (title, hint []span) {
 
 // requestPolicy asks for a policy, or for a ghost's, with ask, and reports whether that could be asked.
 func (b *policiesPane) requestPolicy(ask func(name string) (uint64, error), name, policy string) bool {
-	b.d.ledger.rememberBefore("", b.d.live)
+	b.d.ledger.rememberFiguresBefore("", b.d.live)
 	sequence, err := ask(name)
 	if err != nil {
 		b.d.ledger.noteRequestFailed("")
@@ -101,8 +101,8 @@ func (b *policiesPane) obstacleText() string {
 	return ""
 }
 
-// showList shows the list, with the cursor at the policy in force.
-func (b *policiesPane) showList() {
+// showPolicyList shows the list, with the cursor at the policy in force.
+func (b *policiesPane) showPolicyList() {
 	if b.d.zoom != panePolicies {
 		b.at = max(0, slices.IndexFunc(b.d.o.Policies, func(p Policy) bool { return p.Name == b.d.live.Policy }))
 	}
@@ -166,7 +166,7 @@ func (b *policiesPane) drawRow(r region, p *Policy, chosen bool, names int) {
 	}
 	r.writeSpans(1, 0, sign)
 	r.writeText(3, 0, p.Name, nameStyle)
-	r.writeTextIn(names+5, 0, r.w-names-6, p.Summary, textStyle)
+	r.writeTextInColumns(names+5, 0, r.w-names-6, p.Summary, textStyle)
 }
 
 // drawFollowers says how many of the running processes follow the policy in force, and lists the others.
@@ -191,6 +191,6 @@ func (b *policiesPane) drawFollowers(r region) {
 	r.writeText(1, 0, "processes under "+b.d.live.Policy+": "+strconv.Itoa(follow)+" of "+strconv.Itoa(running), strong)
 	for y, p := range others {
 		text := pidText(p) + " " + p.Policy + "  " + commandLine(&stats.Snapshot{Program: p.Program, Arguments: p.Arguments})
-		r.writeTextIn(1, y+1, r.w-2, text, warnStyle)
+		r.writeTextInColumns(1, y+1, r.w-2, text, warnStyle)
 	}
 }

@@ -28,8 +28,8 @@ func (p *processesPane) title(*stats.Snapshot) (title, hint []span) {
 	return title, []span{{" enter", keyStyle}, {" select ", dim}, {"esc", keyStyle}, {" back ", dim}}
 }
 
-// narrowToChosen returns the snapshot with the figures of the chosen process in place of those of all.
-func (p *processesPane) narrowToChosen(s *stats.Snapshot) *stats.Snapshot {
+// snapshotOfChosen returns the snapshot with the figures of the chosen process in place of those of all.
+func (p *processesPane) snapshotOfChosen(s *stats.Snapshot) *stats.Snapshot {
 	if p.number == 0 || s == nil {
 		return s
 	}
@@ -84,8 +84,8 @@ func (p *processesPane) selectProcess(number uint32) {
 	p.d.tags.update(p.d.shownSnapshot())
 }
 
-// selectNext shows the first process after all, then the next, and after the last one all again.
-func (p *processesPane) selectNext() {
+// selectNextProcess shows the first process after all, then the next, and after the last one all again.
+func (p *processesPane) selectNextProcess() {
 	s := p.d.wholeSnapshot()
 	if s == nil || len(s.Processes) < 2 {
 		p.d.sayMessage(dim, "no other process has made OpenCL calls")
@@ -102,8 +102,8 @@ func (p *processesPane) selectNext() {
 	p.selectProcess(s.Processes[at].Number)
 }
 
-// showList shows the list, with the cursor at what is on the screen.
-func (p *processesPane) showList() {
+// showProcessList shows the list, with the cursor at what is on the screen.
+func (p *processesPane) showProcessList() {
 	p.at = 0
 	if s := p.d.wholeSnapshot(); s != nil && p.number != 0 {
 		p.at = p.indexOfChosen(s) + 1
@@ -164,7 +164,7 @@ func (p *processesPane) draw(r region, _ *stats.Snapshot) {
 	if s == nil {
 		return
 	}
-	columns, program := columnsFor(processColumns, r.w-minProgram-3, p.d.mode.pool)
+	columns, program := columnsThatFit(processColumns, r.w-minProgram-3, p.d.mode.pool)
 	program += 3
 	drawTitles(r, 1, columns, s)
 	r.writeText(program, 0, "PROGRAM", headStyle)
@@ -196,7 +196,7 @@ func drawProcessRow(r region, p *stats.Process, row int, chosen bool, columns []
 		state.style = cursorStyle
 	}
 	x := r.writeSpans(program, 0, state) + 1
-	r.writeTextIn(x, 0, r.w-x-1, commandLine(&stats.Snapshot{Program: p.Program, Arguments: p.Arguments}), st)
+	r.writeTextInColumns(x, 0, r.w-x-1, commandLine(&stats.Snapshot{Program: p.Program, Arguments: p.Arguments}), st)
 }
 
 // stateSpanOf is the state of a process: a symbol, with a word for failures.

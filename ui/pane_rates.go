@@ -168,7 +168,7 @@ func (t *timeline) drawHits(r region) {
 		columns[i].absent = true
 	}
 	last, known := 0.0, false
-	t.eachColumn(len(columns), func(c int, samples []stats.Sample) {
+	t.eachColumnWithSamples(len(columns), func(c int, samples []stats.Sample) {
 		var hits, misses uint64
 		for i := range samples {
 			hits, misses = saturatingSum(hits, samples[i].Hits), saturatingSum(misses, samples[i].Misses)
@@ -222,7 +222,7 @@ func fillShortRests(columns []column) {
 func (t *timeline) drawAllocs(r region, labels int) {
 	chart, step, most := r.subRegion(labels, 0, r.w-labels, r.h), t.stepLength(), 0.0
 	values := make([]float64, chart.w)
-	t.eachColumn(len(values), func(c int, samples []stats.Sample) {
+	t.eachColumnWithSamples(len(values), func(c int, samples []stats.Sample) {
 		for i := range samples {
 			values[c] = math.Max(values[c], float64(samples[i].Creates))
 		}

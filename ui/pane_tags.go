@@ -258,7 +258,7 @@ func drawTagHead(r region, t *tagsPane, s *stats.Snapshot, shown []int, widths c
 		}
 		switch {
 		case i == nameColumn:
-			r.writeTextIn(x, 0, widths[i]-1, title, st)
+			r.writeTextInColumns(x, 0, widths[i]-1, title, st)
 		case tagColumns[i].title == trendTitle:
 			r.writeText(x+2, 0, title, st)
 		default:
@@ -288,7 +288,7 @@ func (t *tagsPane) drawRow(r region, tag *stats.Tag, chosen bool, mark span, los
 		c := &tagColumns[i]
 		switch {
 		case i == nameColumn:
-			r.writeNameIn(x, 0, widths[i]-1, tag.Name, t.d.side, nameStyle)
+			r.writeNameInColumns(x, 0, widths[i]-1, tag.Name, t.d.side, nameStyle)
 		case c.title == trendTitle:
 			r.drawTrend(x+2, 0, min(widths[i]-2, r.w-x-2), tag.Trend.Points(), trend)
 		default:
@@ -313,7 +313,7 @@ func (t *tagsPane) cellText(c *tagColumn, tag *stats.Tag) (style, string) {
 	sites := t.groups.by == bySite && t.d.processes.number == 0
 	if c.title != sinceTitle {
 		if c.title == hitTitle && sites && t.d.o.Judge != nil && t.d.live != nil && t.d.isLiveRun(t.d.live) {
-			late := t.d.o.Judge.RecentRequests(tag)
+			late := t.d.o.Judge.RecentRequestsOfRow(tag)
 			return styleOfRecentHits(tag, late.Hits, late.Misses), c.text(tag)
 		}
 		return c.style(tag), c.text(tag)
@@ -342,6 +342,6 @@ func (t *tagsPane) drawStack(r region, s *stats.Snapshot) {
 		if i+1 >= r.h {
 			break
 		}
-		r.writeTextIn(2, 1+i, r.w-4, frame, plain)
+		r.writeTextInColumns(2, 1+i, r.w-4, frame, plain)
 	}
 }

@@ -72,7 +72,7 @@ func (p *transfersPane) draw(r region, s *stats.Snapshot) {
 			r.writeTextBefore(transferSpeed, y+i, transferSpeedText(&site.Flow), style)
 			r.writeText(transferCommand, y+i, site.CommandText(), style)
 		}
-		r.writeNameIn(name, y+i, r.w-name, site.Name, p.d.side, style)
+		r.writeNameInColumns(name, y+i, r.w-name, site.Name, p.d.side, style)
 	}
 }
 

@@ -157,8 +157,8 @@ func (d *dashboard) showNextEvent(forward bool) {
 func (d *dashboard) showEvent(s *stats.Snapshot, at uint64) {
 	switch {
 	case d.mode.recording:
-		d.cursor.goTo(at)
-	case !d.showFirstAfter(at):
+		d.cursor.goToTime(at)
+	case !d.showFirstMomentAfter(at):
 		d.sayMessage(dim, "that has just happened")
 		return
 	}
@@ -213,8 +213,8 @@ func signOfEvent(k wire.Kind) span {
 	return span{"•", warnStyle}
 }
 
-// showFirstAfter shows the first kept moment after a time, false if there is none yet.
-func (d *dashboard) showFirstAfter(time uint64) bool {
+// showFirstMomentAfter shows the first kept moment after a time, false if there is none yet.
+func (d *dashboard) showFirstMomentAfter(time uint64) bool {
 	i := d.past.indexOfMomentUntil(time)
 	if i < 0 || d.past.moments[i].Time < time {
 		i++

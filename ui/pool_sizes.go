@@ -68,8 +68,8 @@ const barMin = 9
 // drawSizes draws the pool by size. The last line says whether the size that was asked for fits.
 func (p *freePane) drawSizes(r region, s *stats.Snapshot) {
 	if p.asked > 0 && r.h > 1 {
-		text, st := sourceTextFor(s, p.asked)
-		r.writeTextIn(1, r.h-1, r.w-2, text, st)
+		text, st := bufferSourceText(s, p.asked)
+		r.writeTextInColumns(1, r.h-1, r.w-2, text, st)
 		r = r.subRegion(0, 0, r.w, r.h-1)
 	}
 	rows := p.d.sizeRows(s)
@@ -77,7 +77,7 @@ func (p *freePane) drawSizes(r region, s *stats.Snapshot) {
 		r.writeLines(1, 0, p.d.mode.noBlocks, dim)
 		return
 	}
-	columns, used := columnsFor(sizeColumns, r.w-freeSize-1-barMin, p.d.mode.pool)
+	columns, used := columnsThatFit(sizeColumns, r.w-freeSize-1-barMin, p.d.mode.pool)
 	x := r.w - 1 - used
 	if r.h >= 3 {
 		r.writeTextBefore(freeSize, 0, "SIZE+", headStyle)
@@ -119,9 +119,9 @@ func (p *freePane) askSize() {
 			case size == 0 || s == nil:
 			default:
 				p.asked = size
-				words, st := sourceTextFor(s, size)
-				if d.zoom == paneHeap && len(heapSlabs(s)) > 0 {
-					words, st = fitsInSlabsText(sumOfHoles(heapSlabs(s)), size)
+				words, st := bufferSourceText(s, size)
+				if d.zoom == paneHeap && len(mappedSlabs(s)) > 0 {
+					words, st = fitsInSlabsText(sumOfHoles(mappedSlabs(s)), size)
 				}
 				d.sayMessage(st, words)
 			}
@@ -129,9 +129,9 @@ func (p *freePane) askSize() {
 	}
 }
 
-// sourceTextFor says where a buffer of a size could come from: the smallest free block or the largest range in a slab that has it,
-// and the device. Which free memory may serve a request also depends on its class and on the policy.
-func sourceTextFor(s *stats.Snapshot, size uint64) (string, style) {
+// bufferSourceText says where a buffer of a size could come from: the smallest free block or the largest range in a slab that
+// has it, and the device. Which free memory may serve a request also depends on its class and on the policy.
+func bufferSourceText(s *stats.Snapshot, size uint64) (string, style) {
 	t := &s.Totals
 	text := bytesText(size) + " now: "
 	block, largest := uint64(0), uint64(0)
@@ -156,11 +156,11 @@ func sourceTextFor(s *stats.Snapshot, size uint64) (string, style) {
 	default:
 		text += "no free block or range, the largest is " + bytesText(max(largest, t.LargestCached))
 	}
-	return withDeviceText(s, size, text, block > 0 || t.LargestCached >= size)
+	return appendDeviceText(s, size, text, block > 0 || t.LargestCached >= size)
 }
 
-// withDeviceText adds what the device has left.
-func withDeviceText(s *stats.Snapshot, size uint64, text string, pool bool) (string, style) {
+// appendDeviceText adds what the device has left.
+func appendDeviceText(s *stats.Snapshot, size uint64, text string, pool bool) (string, style) {
 	t, device := &s.Totals, &s.Device
 	st := goodStyle
 	if !pool {

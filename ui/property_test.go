@@ -99,7 +99,7 @@ func anySnapshot(t *rapid.T) *stats.Snapshot {
 }
 
 var allKeys = func() (names []string) {
-	for _, c := range inRun.keysIn(keymap) {
+	for _, c := range inRun.commandsOfMode(keymap) {
 		names = append(names, c.keys...)
 	}
 	return append(names, "x", "d")

@@ -28,7 +28,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return Quit, errors.New("open dashboard: no terminal to draw on; use --headless")
 	}
 	g := &guarded{inner: newDashboard(o, themeOf(&o)), painter: &painter{File: o.Terminal, colors: o.Colors}}
-	p := tea.NewProgram(g, tea.WithInput(o.Input), tea.WithOutput(g.painter), tea.WithColorProfile(o.Colors), tea.WithFilter(hideResize),
+	p := tea.NewProgram(g, tea.WithInput(o.Input), tea.WithOutput(g.painter), tea.WithColorProfile(o.Colors), tea.WithFilter(replaceResizeMessage),
 		tea.WithoutSignalHandler(), tea.WithoutCatchPanics(), tea.WithFPS(modesPerSecond))
 	g.painter.entered = func() { go p.Send(struct{}{}) } // after any message the frame is written
 	_, _ = io.WriteString(o.Terminal, keepTitle)
@@ -50,7 +50,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	return g.inner.result, nil
 }
 
-func hideResize(_ tea.Model, msg tea.Msg) tea.Msg {
+func replaceResizeMessage(_ tea.Model, msg tea.Msg) tea.Msg {
 	if size, is := msg.(tea.WindowSizeMsg); is {
 		return resizedMsg(size)
 	}

@@ -119,7 +119,7 @@ func themeOf(o *Options) *theme {
 	if o.Colors == colorprofile.ANSI {
 		inks = palettes[map[Theme]Theme{Dark: fewDark, HighContrast: fewDark, Light: fewLight, HighContrastLight: fewLight, AnyBackground: fewDark, Mono: Mono}[o.Theme]]
 	}
-	o.Own.paintOver(&inks)
+	o.Own.applyColors(&inks)
 	for k := range t.inks {
 		t.inks[k] = inks
 	}
@@ -184,5 +184,5 @@ func (name Theme) themeForBackground(dark bool) Theme {
 	return name
 }
 
-// visibleBlank reports whether a blank in this style differs from one without style.
-func (t *theme) visibleBlank(st style) bool { return filled[st] }
+// isBlankVisible reports whether a blank in this style differs from one without style.
+func (t *theme) isBlankVisible(st style) bool { return filled[st] }

@@ -28,8 +28,8 @@ func headingAt(s *stats.Snapshot, title string) string {
 	return title
 }
 
-// columnsFor returns the columns that fit w, and their width.
-func columnsFor[T any](all []tableColumn[T], w int, pool bool) (columns []tableColumn[T], used int) {
+// columnsThatFit returns the columns that fit w, and their width.
+func columnsThatFit[T any](all []tableColumn[T], w int, pool bool) (columns []tableColumn[T], used int) {
 	columns = slices.DeleteFunc(slices.Clone(all), func(c tableColumn[T]) bool { return c.pool && !pool })
 	for {
 		used = 0

@@ -14,7 +14,7 @@ func (d *dashboard) saveScreen() {
 	d.note = note{}
 	d.drawFrame() // without a former message
 	name := "gpumemtop-" + d.now.Format("20060102-150405")
-	d.runAction(func() (string, error) {
+	d.runAndSayAnswer(func() (string, error) {
 		err := d.o.Write(name+".svg", []byte(d.canvas.drawSVG(d.theme, "gpumemtop")))
 		if err == nil {
 			err = d.o.Write(name+".txt", []byte(d.canvas.plainText()))
@@ -23,33 +23,33 @@ func (d *dashboard) saveScreen() {
 	})
 }
 
-// askExport asks for the file that gets the figures.
-func (d *dashboard) askExport() {
+// askExportFile asks for the file that gets the figures.
+func (d *dashboard) askExportFile() {
 	kinds := []word{{".pb.gz", "for go tool pprof"}, {".json", "summary"}, {".csv", "call sites"}}
-	d.askPath("export what is shown as: ", "gpumemtop.pb.gz", kinds, func(path string) (string, error) {
+	d.askPathAndWrite("export what is shown as: ", "gpumemtop.pb.gz", kinds, func(path string) (string, error) {
 		return "exported: " + path, d.o.Export(path, cmp.Or(d.shownSnapshot(), nothing))
 	})
 }
 
-func (d *dashboard) toggleRecording() { d.runAction(d.o.Record) }
+func (d *dashboard) toggleRecording() { d.runAndSayAnswer(d.o.Record) }
 
 // toggleExperiment begins or ends an experiment.
-func (d *dashboard) toggleExperiment() { d.runAction(d.o.Measure) }
+func (d *dashboard) toggleExperiment() { d.runAndSayAnswer(d.o.Measure) }
 
-// askPath asks for the file that something is written to, and says what came of it.
-func (d *dashboard) askPath(label, path string, kinds []word, write func(path string) (said string, err error)) {
+// askPathAndWrite asks for the file that something is written to, and says what came of it.
+func (d *dashboard) askPathAndWrite(label, path string, kinds []word, write func(path string) (said string, err error)) {
 	d.prompt = &prompt{
 		label: label, text: path, keys: append([]word{{"enter", "save"}, {"ctrl+u", "clear"}, {"esc", "back"}}, kinds...),
 		done: func(path string) {
 			if path != "" {
-				d.runAction(func() (string, error) { return write(path) })
+				d.runAndSayAnswer(func() (string, error) { return write(path) })
 			}
 		},
 	}
 }
 
-// runAction asks for something and says the answer.
-func (d *dashboard) runAction(what func() (string, error)) {
+// runAndSayAnswer asks for something and says the answer.
+func (d *dashboard) runAndSayAnswer(what func() (string, error)) {
 	text, err := what()
 	if err != nil {
 		d.sayMessage(badStyle, "✗ "+err.Error())

@@ -50,8 +50,8 @@ func ParseColors(text string) (*Colors, error) {
 	return &c, nil
 }
 
-// paintOver puts the user's colours over those of a theme.
-func (c *Colors) paintOver(inks *[styleCount]ink) {
+// applyColors puts the user's colours over those of a theme.
+func (c *Colors) applyColors(inks *[styleCount]ink) {
 	if c == nil {
 		return
 	}

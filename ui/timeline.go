@@ -62,7 +62,7 @@ func (d *dashboard) timelineOfRun(s *stats.Snapshot) timeline {
 	t := timeline{}
 	if d.frozen != nil && d.frozenLive != nil {
 		t.frozen, t.at = true, s.Time
-		s = d.processes.narrowToChosen(d.frozenLive)
+		s = d.processes.snapshotOfChosen(d.frozenLive)
 	}
 	t.samples = s.History
 	if d.span > 0 && d.span <= minuteNS && len(s.Minute) > 0 && !d.processes.isOneOfSeveral(s) {
@@ -75,7 +75,7 @@ func (d *dashboard) timelineOfRun(s *stats.Snapshot) timeline {
 		t.samples = t.samples[:min(at+1, len(t.samples))] // the sample with the end in it
 	}
 	if n := len(t.samples); n > 0 && !t.over && !t.frozen && differenceOrZero(t.samples[n-1].Time, d.live.Time) < chartStep {
-		t.samples = t.samples[:max(1, samplesUpToStep(t.samples, d.live.Started))]
+		t.samples = t.samples[:max(1, countSamplesUpToStep(t.samples, d.live.Started))]
 	}
 	if n := len(t.samples); n > 0 {
 		t.until = t.samples[n-1].Time
@@ -87,8 +87,8 @@ func (d *dashboard) timelineOfRun(s *stats.Snapshot) timeline {
 // chartStep is how often charts of a live program move, in ns of the run: each move redraws all of their lines.
 const chartStep = 5e8
 
-// samplesUpToStep returns how many samples there are up to the latest step.
-func samplesUpToStep(h []stats.Sample, started uint64) int {
+// countSamplesUpToStep returns how many samples there are up to the latest step.
+func countSamplesUpToStep(h []stats.Sample, started uint64) int {
 	last := h[len(h)-1].Time
 	end := last - differenceOrZero(started, last)%chartStep
 	return sort.Search(len(h), func(i int) bool { return h[i].Time > end })
@@ -134,9 +134,9 @@ func chartSpan(h []stats.Sample) uint64 {
 	return length
 }
 
-// eachColumn cuts the time into n equal spans and calls f with the samples of each. A span without samples gets the last
+// eachColumnWithSamples cuts the time into n equal spans and calls f with the samples of each. A span without samples gets the last
 // sample before it. f is not called for spans before the first sample, or that have not been read yet.
-func (t *timeline) eachColumn(n int, f func(column int, samples []stats.Sample)) {
+func (t *timeline) eachColumnWithSamples(n int, f func(column int, samples []stats.Sample)) {
 	h := t.samples
 	if len(h) == 0 || n <= 0 {
 		return

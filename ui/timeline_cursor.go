@@ -85,20 +85,20 @@ const (
 // travelInstants moves the time that is shown by some instants.
 func (d *dashboard) travelInstants(instants int) {
 	if d.mode.recording {
-		d.cursor.moveBy(instants)
+		d.cursor.moveByInstants(instants)
 	} else {
 		d.moveByMoments(instants)
 	}
 }
 
-// goTo moves to a time.
-func (c *timeCursor) goTo(at uint64) {
+// goToTime moves to a time.
+func (c *timeCursor) goToTime(at uint64) {
 	c.at, c.d.event = at, 0
 	c.askForPlaceAgain()
 }
 
-// moveBy moves by n instants. From a time between two instants the first step goes to the next one in that direction.
-func (c *timeCursor) moveBy(n int) {
+// moveByInstants moves by n instants. From a time between two instants the first step goes to the next one in that direction.
+func (c *timeCursor) moveByInstants(n int) {
 	m := &c.moment
 	at, step := min(max(c.at, m.From), m.Until), max(m.Step, 1)
 	place := (at - m.From) / step
@@ -106,13 +106,13 @@ func (c *timeCursor) moveBy(n int) {
 		if (at-m.From)%step != 0 {
 			n++
 		}
-		c.goTo(m.From + differenceOrZero(uint64(-n), place)*step)
+		c.goToTime(m.From + differenceOrZero(uint64(-n), place)*step)
 		return
 	}
 	if at = saturatingSum(m.From, (place+uint64(n))*step); at >= m.Until {
 		at = view.LastMoment
 	}
-	c.goTo(at)
+	c.goToTime(at)
 }
 
 // askTime asks for a time to go to.
@@ -131,7 +131,7 @@ func (c *timeCursor) askTime() {
 				return
 			}
 			d.note = note{}
-			c.goTo(saturatingSum(c.moment.From, after))
+			c.goToTime(saturatingSum(c.moment.From, after))
 		},
 	}
 }

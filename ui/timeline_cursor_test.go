@@ -143,7 +143,7 @@ func TestParseTime(t *testing.T) {
 func TestViewOffersNothingLive(t *testing.T) {
 	d := newViewTest(sampleRecording(), 120, 60, view.LastMoment)
 	var help strings.Builder
-	for _, line := range d.help.shownLines() {
+	for _, line := range d.help.shownHelpLines() {
 		for _, s := range line {
 			help.WriteString(s.text)
 		}
@@ -197,7 +197,7 @@ func TestViewSaysThatLimitsAreFixed(t *testing.T) {
 func TestNothingEscapesTheView(t *testing.T) {
 	racetest.Slow(t)
 	var keys []string
-	for _, c := range inView.keysIn(keymap) {
+	for _, c := range inView.commandsOfMode(keymap) {
 		keys = append(keys, c.keys...)
 	}
 	keys = append(keys, "1", "9", "m", ":", ".", "backspace", "enter", "esc", "[")

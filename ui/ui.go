@@ -109,16 +109,17 @@ type Judge interface {
 	Update(s *stats.Snapshot) []analysis.Diagnosis
 	// Restart forgets what happened before a snapshot, as when a change has cured or caused it; nil: it forgets all.
 	Restart(s *stats.Snapshot)
-	// JudgeChange says what the user changed last, once it is known what came of it; nil: nothing, or the change was taken back.
-	JudgeChange(c *analysis.Change)
+	// SetLatestChange says what the user changed last, once it is known what came of it; nil: nothing, or the change was taken
+	// back.
+	SetLatestChange(c *analysis.Change)
 	// SetKnee says where the hit-rate curve has its knee; nil: that is not known.
 	SetKnee(k *analysis.Knee)
 	// Verdict sums up the last update, and says what was judged.
 	Verdict() (v analysis.Verdict, judged string)
-	// IsSuspicious reports whether a row stood out at the last update.
-	IsSuspicious(t *stats.Tag) bool
-	// RecentRequests returns what a row requested of late, in hits and misses.
-	RecentRequests(t *stats.Tag) analysis.Requests
+	// IsRowSuspicious reports whether a row stood out at the last update.
+	IsRowSuspicious(t *stats.Tag) bool
+	// RecentRequestsOfRow returns what a row requested of late, in hits and misses.
+	RecentRequestsOfRow(t *stats.Tag) analysis.Requests
 }
 
 // Theme is how the dashboard is coloured.

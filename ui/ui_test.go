@@ -196,13 +196,13 @@ func (c *canvas) encodeForTerminal(t *theme) string {
 
 func (c *canvas) encodeRow(b *strings.Builder, row []cell, t *theme) {
 	end := len(row)
-	for end > 0 && row[end-1].text == " " && !t.visibleBlank(row[end-1].style) {
+	for end > 0 && row[end-1].text == " " && !t.isBlankVisible(row[end-1].style) {
 		end--
 	}
 	open, opened := "", plain
 	for _, cell := range row[:end] {
 		sgr := t.open[cell.shade][cell.style]
-		if cell.text == " " && !t.visibleBlank(cell.style) && !t.visibleBlank(opened) {
+		if cell.text == " " && !t.isBlankVisible(cell.style) && !t.isBlankVisible(opened) {
 			sgr = open // a blank looks the same in any colour: no need to switch
 		}
 		if sgr != open {

@@ -10,10 +10,10 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 )
 
-// pointsLine writes all points in one line, the worst first: a single one with its reason, if that fits w columns or there is no
+// allPointsLine writes all points in one line, the worst first: a single one with its reason, if that fits w columns or there is no
 // short title, else the short titles that fit, and how many more there are.
 // "✗" is wrong, "!" could be better.
-func (p *pointsPane) pointsLine(w int) (string, style) {
+func (p *pointsPane) allPointsLine(w int) (string, style) {
 	first := &p.found[0]
 	text := signOfSeverity(first.Severity) + " "
 	if whole := text + first.Title + ": " + first.Text; len(p.found) == 1 && (textWidth(whole) <= w || first.Brief == "") {
@@ -60,8 +60,8 @@ func signOfSeverity(s analysis.Severity) string {
 	return "·"
 }
 
-// drawLine draws the verdict.
-func (p *pointsPane) drawLine(r region, s *stats.Snapshot) {
+// drawVerdictLine draws the verdict.
+func (p *pointsPane) drawVerdictLine(r region, s *stats.Snapshot) {
 	if p.d.o.Judge == nil {
 		return
 	}
@@ -74,16 +74,16 @@ func (p *pointsPane) drawLine(r region, s *stats.Snapshot) {
 		p.drawAllWell(r, judged)
 		return
 	case len(p.found) == 0:
-		r.writeTextIn(1, 0, r.w-2, withoutLastClauses(judged, r.w-2), dim)
+		r.writeTextInColumns(1, 0, r.w-2, withoutLastClauses(judged, r.w-2), dim)
 		return
 	}
-	text, _ := p.pointsLine(r.w)
+	text, _ := p.allPointsLine(r.w)
 	keys := p.remedyKeySpans(r.w-4-textWidth(text), r.w-4-verdictLeast)
-	text, st := p.pointsLine(r.w - spansWidth(keys) - 4)
+	text, st := p.allPointsLine(r.w - spansWidth(keys) - 4)
 	keys = p.remedyKeySpans(r.w-4-textWidth(text), 0) // what the text is cut by leaves them room
 	n := spansWidth(keys)
 	r.writeSpans(r.w-1-n, 0, keys...)
-	r.writeTextIn(1, 0, r.w-n-4, text, st)
+	r.writeTextInColumns(1, 0, r.w-n-4, text, st)
 }
 
 // drawAllWell draws that all is well, what was judged, and how many notes there are.
@@ -94,7 +94,7 @@ func (p *pointsPane) drawAllWell(r region, judged string) {
 		w -= spansWidth(keys) + 2
 		r.writeSpans(r.w-1-spansWidth(keys), 0, keys...)
 	}
-	r.writeTextIn(1, 0, w, "✓ "+withoutLastClauses(judged, w-2), goodStyle)
+	r.writeTextInColumns(1, 0, w, "✓ "+withoutLastClauses(judged, w-2), goodStyle)
 }
 
 // withoutLastClauses returns a sentence without its last clauses, so that it fits w columns.

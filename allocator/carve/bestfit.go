@@ -76,13 +76,13 @@ func (b *bestFit) AddSlab(slab int32, size uint64) {
 
 // RemoveSlab implements Carver.
 func (b *bestFit) RemoveSlab(slab int32) {
-	s := b.slabs.get(slab)
+	s := b.slabs.elementOf(slab)
 	if s.parts != 0 {
 		panic(fmt.Sprintf("carve: slab %d is to go and has %d parts", slab, s.parts))
 	}
 	b.removeFree(s.first)
 	b.spare = append(b.spare, s.first)
-	b.slabs.remove(slab)
+	b.slabs.removeSlab(slab)
 }
 
 // Carve implements Carver.
@@ -100,7 +100,7 @@ func (b *bestFit) Carve(size uint64) (Part, bool) {
 		b.splitSegment(i, size)
 	}
 	g := &b.segments[i]
-	s := b.slabs.get(g.slab)
+	s := b.slabs.elementOf(g.slab)
 	p := Part{Slab: g.slab, Offset: g.offset, Size: size, Fresh: g.offset >= s.used}
 	s.used = max(s.used, g.offset+size)
 	s.parts++
@@ -123,7 +123,7 @@ func (b *bestFit) splitSegment(i int32, size uint64) {
 
 // Free implements Carver.
 func (b *bestFit) Free(p Part) (empty bool) {
-	s := b.slabs.get(p.Slab)
+	s := b.slabs.elementOf(p.Slab)
 	i := int32(0)
 	if p.Offset < s.size {
 		i = b.parts.removePlace(packPlace(p.Slab, p.Offset>>b.shift))
@@ -163,7 +163,7 @@ func (b *bestFit) FreeSpace() Space {
 	if i := b.order.Last(&b.free); i != 0 {
 		largest = b.segments[i].size
 	}
-	return b.tally.toSpace(largest)
+	return b.tally.spaceWithLargest(largest)
 }
 
 // placeOfSegment returns a segment's place.

@@ -47,7 +47,7 @@ const pageShift = 9 // a page is 1 << pageShift units
 func NewUAlloc(unit uint64) Carver {
 	fine := exponentOfPowerOfTwo("unit", unit)
 	u := &binned{unit: unit, fine: fine, shift: fine + pageShift}
-	u.small = make([]firsts, u.classOf(u.geometry(1).LargestSmall())+1)
+	u.small = make([]firsts, u.smallClassOf(u.geometry(1).LargestSmall())+1)
 	return u
 }
 
@@ -55,15 +55,15 @@ func (u *binned) geometry(pages int) ualloc.Geometry {
 	return ualloc.Geometry{Unit: u.unit, Pages: pages, Bins: chunkBins}
 }
 
-// classOf numbers the small sizes from 0.
-func (u *binned) classOf(size uint64) int { return orderOf(size, u.fine) }
+// smallClassOf numbers the small sizes from 0.
+func (u *binned) smallClassOf(size uint64) int { return orderOf(size, u.fine) }
 
 // isSmall reports whether bins serve a request.
 func (u *binned) isSmall(size uint64) bool { return size <= u.geometry(1).LargestSmall() }
 
-// pagesOf returns the number of pages of a slab, 0 if it has no room for a chunk. It returns no more pages than ualloc
+// pagesOfSlab returns the number of pages of a slab, 0 if it has no room for a chunk. It returns no more pages than ualloc
 // can use.
-func (u *binned) pagesOf(slabSize uint64) int {
+func (u *binned) pagesOfSlab(slabSize uint64) int {
 	chunk := u.geometry(1).ChunkPages()
 	pages := int(min(slabSize>>u.shift, uint64(chunk*u.geometry(1).MaxChunks())))
 	if pages < chunk {
@@ -73,7 +73,7 @@ func (u *binned) pagesOf(slabSize uint64) int {
 }
 
 // largestSlab returns the bytes of the largest slab.
-func (u *binned) largestSlab() uint64 { return uint64(u.pagesOf(maxBytes)) << u.shift }
+func (u *binned) largestSlab() uint64 { return uint64(u.pagesOfSlab(maxBytes)) << u.shift }
 
 // RoundUp implements Carver.
 func (u *binned) RoundUp(size uint64) uint64 {
@@ -97,12 +97,12 @@ func (u *binned) SlabSize(want uint64) uint64 {
 
 // UsableBytes implements Carver.
 func (u *binned) UsableBytes(slabSize uint64) uint64 {
-	return largestBlockBytes(u.pagesOf(slabSize), u.shift)
+	return largestBlockBytes(u.pagesOfSlab(slabSize), u.shift)
 }
 
 // AddSlab implements Carver.
 func (u *binned) AddSlab(slab int32, size uint64) {
-	count := u.pagesOf(size)
+	count := u.pagesOfSlab(size)
 	if count == 0 {
 		panic(fmt.Sprintf("carve: slab %d has no room for a chunk of %d bytes", slab, u.geometry(1).ChunkBytes()))
 	}
@@ -113,14 +113,14 @@ func (u *binned) AddSlab(slab int32, size uint64) {
 
 // RemoveSlab implements Carver.
 func (u *binned) RemoveSlab(slab int32) {
-	s := *u.slabs.get(slab)
+	s := *u.slabs.elementOf(slab)
 	if s.parts != 0 {
 		panic(fmt.Sprintf("carve: slab %d is to go and has %d parts", slab, s.parts))
 	}
 	s.pages.removeFromTally()
 	u.large.setRank(slab, 0)
 	u.rooms.setRank(slab, noRoom)
-	u.slabs.remove(slab)
+	u.slabs.removeSlab(slab)
 }
 
 // Carve implements Carver.
@@ -129,7 +129,7 @@ func (u *binned) Carve(size uint64) (p Part, ok bool) {
 	if slab == 0 {
 		return Part{}, false
 	}
-	s := *u.slabs.get(slab)
+	s := *u.slabs.elementOf(slab)
 	if u.isSmall(size) {
 		p, ok = s.carveSmall(slab, max(size, 1))
 	} else {
@@ -149,7 +149,7 @@ func (u *binned) chooseSlab(size uint64) int32 {
 	if !u.isSmall(size) {
 		return u.large.lowestWithRank(uint8(orderOf(size, u.shift) + 1))
 	}
-	if slab := u.small[u.classOf(size)].lowestWithRank(1); slab != 0 {
+	if slab := u.small[u.smallClassOf(size)].lowestWithRank(1); slab != 0 {
 		return slab
 	}
 	return u.rooms.lowestWithRank(max(u.rooms.highestRank(), roomForChunk))
@@ -157,7 +157,7 @@ func (u *binned) chooseSlab(size uint64) int32 {
 
 // Free implements Carver.
 func (u *binned) Free(p Part) (empty bool) {
-	s := *u.slabs.get(p.Slab)
+	s := *u.slabs.elementOf(p.Slab)
 	var ok bool
 	if p.Offset&(1<<u.shift-1) == 0 {
 		ok = s.freeLarge(p)
@@ -191,7 +191,7 @@ func (u *binned) FreeSpace() Space {
 			most = u.unit << class
 		}
 	}
-	return u.tally.toSpace(most)
+	return u.tally.spaceWithLargest(most)
 }
 
 // Validate implements Carver.
@@ -229,7 +229,7 @@ func (u *binned) validateRanks(slab int32) error {
 		}
 		return nil
 	}
-	s := *u.slabs.get(slab)
+	s := *u.slabs.elementOf(slab)
 	if u.large.rankOf(slab) != s.pages.largestFreeRank() {
 		return fmt.Errorf("slab %d has rank %d and stands in %d", slab, s.pages.largestFreeRank(), u.large.rankOf(slab))
 	}

@@ -101,7 +101,7 @@ func (s *binSlab) countIdleChunkAsBins() (page int) {
 	}
 	s.idle = -1
 	order := orderOf(s.geometry.ChunkBytes(), s.of.shift)
-	s.pages.countTakenBlock(order, s.pages.mergedOrder(page, order))
+	s.pages.countCutBlock(order, s.pages.mergedOrder(page, order))
 	s.countChunkAsSpare(page, 1)
 	return page
 }
@@ -113,7 +113,7 @@ func (s *binSlab) countSpareBins(page, n int) {
 }
 
 // binBytes returns the usable bytes of the empty bin at a page.
-func (s *binSlab) binBytes(page int) uint64 { return uint64(s.capacity(page, 0)) * s.geometry.Unit }
+func (s *binSlab) binBytes(page int) uint64 { return uint64(s.binCapacity(page, 0)) * s.geometry.Unit }
 
 // countFreeSlots counts n more free slots.
 func (s *binSlab) countFreeSlots(class, n int) {
@@ -128,8 +128,8 @@ func (s *binSlab) updateRank(slab int32, class int) {
 	}
 }
 
-// capacity returns how many sub-allocations of a class the bin at a page holds.
-func (s *binSlab) capacity(page, class int) int {
+// binCapacity returns how many sub-allocations of a class the bin at a page holds.
+func (s *binSlab) binCapacity(page, class int) int {
 	return s.geometry.Capacity(page, s.geometry.Unit<<class)
 }
 
@@ -183,11 +183,11 @@ func (s *binSlab) carveSmall(slab int32, size uint64) (Part, bool) {
 		s.countIdleChunkAsBins()
 	}
 	s.chunks[page/chunkBins]++
-	class := s.of.classOf(granted)
+	class := s.of.smallClassOf(granted)
 	if s.bins[page].parts == 0 {
 		s.countSpareBins(page, -1)
 		s.bins[page].class = int8(class)
-		s.countFreeSlots(class, s.capacity(page, class))
+		s.countFreeSlots(class, s.binCapacity(page, class))
 	}
 	s.bins[page].parts++
 	s.countFreeSlots(class, -1)
@@ -206,7 +206,7 @@ func (s *binSlab) freeSmall(p Part) bool {
 	s.bins[page].parts--
 	s.countFreeSlots(class, 1)
 	if s.bins[page].parts == 0 {
-		s.countFreeSlots(class, -s.capacity(page, class))
+		s.countFreeSlots(class, -s.binCapacity(page, class))
 		s.countSpareBins(page, 1)
 	}
 	if _, ok = s.small.Free(p.Offset); !ok {
@@ -241,7 +241,7 @@ func (s *binSlab) validate(want *Tally) error {
 	for page, b := range s.bins {
 		switch {
 		case b.parts > 0:
-			free := s.capacity(page, int(b.class)) - int(b.parts)
+			free := s.binCapacity(page, int(b.class)) - int(b.parts)
 			slots[b.class] += free
 			want.AddRanges(s.geometry.Unit<<b.class, free)
 			inBins += int(b.parts)

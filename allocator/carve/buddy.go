@@ -75,13 +75,13 @@ func (b *buddy) AddSlab(slab int32, size uint64) {
 
 // RemoveSlab implements Carver.
 func (b *buddy) RemoveSlab(slab int32) {
-	s := b.slabs.get(slab)
+	s := b.slabs.elementOf(slab)
 	if s.parts != 0 {
 		panic(fmt.Sprintf("carve: slab %d is to go and has %d parts", slab, s.parts))
 	}
 	s.pages.removeFromTally()
 	b.ranks.setRank(slab, 0)
-	b.slabs.remove(slab)
+	b.slabs.removeSlab(slab)
 }
 
 // Carve implements Carver.
@@ -91,7 +91,7 @@ func (b *buddy) Carve(size uint64) (Part, bool) {
 	if slab == 0 {
 		return Part{}, false
 	}
-	s := b.slabs.get(slab)
+	s := b.slabs.elementOf(slab)
 	page, ok := s.pages.takeBlock(order)
 	if !ok {
 		return Part{}, false // never: the rank says that there is one
@@ -105,7 +105,7 @@ func (b *buddy) Carve(size uint64) (Part, bool) {
 
 // Free implements Carver.
 func (b *buddy) Free(p Part) (empty bool) {
-	s := b.slabs.get(p.Slab)
+	s := b.slabs.elementOf(p.Slab)
 	order := orderOf(p.Size, b.shift)
 	page := p.Offset >> b.shift
 	if page<<b.shift != p.Offset || p.Size != 1<<(b.shift+order) || !s.pages.freeBlock(int(page), order) {
@@ -117,7 +117,9 @@ func (b *buddy) Free(p Part) (empty bool) {
 }
 
 // FreeSpace implements Carver.
-func (b *buddy) FreeSpace() Space { return b.tally.toSpace(largestFreeBlock(&b.ranks, b.shift)) }
+func (b *buddy) FreeSpace() Space {
+	return b.tally.spaceWithLargest(largestFreeBlock(&b.ranks, b.shift))
+}
 
 // largestFreeBlock returns the bytes of the largest free block of all slabs, by their ranks.
 func largestFreeBlock(ranks *firsts, shift int) uint64 {
@@ -134,7 +136,7 @@ func (b *buddy) Validate() error {
 		slab := int32(i)
 		rank := uint8(0)
 		if b.slabs.added[slab] {
-			s := b.slabs.get(slab)
+			s := b.slabs.elementOf(slab)
 			if err := s.pages.validate(&want); err != nil {
 				return fmt.Errorf("slab %d: %w", slab, err)
 			}

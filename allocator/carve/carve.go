@@ -100,7 +100,7 @@ func (t *Tally) AddRanges(size uint64, n int) {
 // Squares returns the sum of the squares of the ranges' bytes.
 func (t *Tally) Squares() float64 { return float64(t.high)*(1<<64) + float64(t.low) }
 
-func (t *Tally) toSpace(largest uint64) Space {
+func (t *Tally) spaceWithLargest(largest uint64) Space {
 	return Space{Bytes: t.Bytes, Largest: largest, Squares: t.Squares(), Ranges: t.Ranges}
 }
 
@@ -146,16 +146,16 @@ func (n *numbers[T]) addSlab(slab int32) *T {
 	return &n.list[slab]
 }
 
-// get returns the element of a slab, which was added.
-func (n *numbers[T]) get(slab int32) *T {
+// elementOf returns the element of a slab, which was added.
+func (n *numbers[T]) elementOf(slab int32) *T {
 	if slab < 1 || int(slab) >= len(n.list) || !n.added[slab] {
 		panic(fmt.Sprintf("carve: there is no slab %d", slab))
 	}
 	return &n.list[slab]
 }
 
-// remove forgets a slab.
-func (n *numbers[T]) remove(slab int32) {
+// removeSlab forgets a slab.
+func (n *numbers[T]) removeSlab(slab int32) {
 	var none T
 	n.list[slab], n.added[slab] = none, false
 }

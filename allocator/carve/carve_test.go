@@ -271,7 +271,7 @@ func TestOneChunkStays(t *testing.T) {
 	for _, p := range parts {
 		c.Free(p)
 	}
-	s := *c.(*binned).slabs.get(1)
+	s := *c.(*binned).slabs.elementOf(1)
 	if free := s.pages.tree.FreePages(); free < 7*32 {
 		t.Errorf("%d pages are free; want all but those of one chunk", free)
 	}

@@ -55,7 +55,7 @@ func (p *pages) takeBlock(order int) (page int, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	p.countTakenBlock(order, order+bits.TrailingZeros32(p.orders>>order))
+	p.countCutBlock(order, order+bits.TrailingZeros32(p.orders>>order))
 	return page, true
 }
 
@@ -68,9 +68,9 @@ func (p *pages) freeBlock(page, order int) bool {
 	return ok
 }
 
-// countTakenBlock notes that a block of an order was cut from a block of order from; the buddies that were split off are
+// countCutBlock notes that a block of an order was cut from a block of order from; the buddies that were split off are
 // free.
-func (p *pages) countTakenBlock(order, from int) {
+func (p *pages) countCutBlock(order, from int) {
 	p.countFreeBlocks(from, -1)
 	for ; order < from; order++ {
 		p.countFreeBlocks(order, 1)

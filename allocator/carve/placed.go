@@ -140,7 +140,7 @@ func (c *Placed) FreeSpace() Space {
 		end = c.ranges[start].end
 	}
 	gap(c.size)
-	return tally.toSpace(largest)
+	return tally.spaceWithLargest(largest)
 }
 
 // Validate implements Carver.

@@ -78,7 +78,7 @@ func freeRuns(owners []int32, unit uint64) Space {
 		}
 		largest, run = max(largest, run), 0
 	}
-	return tally.toSpace(largest)
+	return tally.spaceWithLargest(largest)
 }
 
 func TestPlacedMisuse(t *testing.T) {

@@ -8,9 +8,9 @@ func TestValidateFinds(t *testing.T) {
 	for name, damage := range map[string]func(b *bestFit){
 		"tally":        func(b *bestFit) { b.tally.Bytes++ },
 		"squares":      func(b *bestFit) { b.tally.low++ },
-		"parts":        func(b *bestFit) { b.slabs.get(1).parts++ },
-		"size":         func(b *bestFit) { b.slabs.get(1).size += 16 },
-		"used":         func(b *bestFit) { b.slabs.get(1).used = 16 },
+		"parts":        func(b *bestFit) { b.slabs.elementOf(1).parts++ },
+		"size":         func(b *bestFit) { b.slabs.elementOf(1).size += 16 },
+		"used":         func(b *bestFit) { b.slabs.elementOf(1).used = 16 },
 		"offset":       func(b *bestFit) { b.segments[2].offset += 16 },
 		"link":         func(b *bestFit) { b.segments[2].before = 0 },
 		"lost part":    func(b *bestFit) { b.parts.removePlace(b.placeOfSegment(2)) },
@@ -31,9 +31,9 @@ func TestValidateFinds(t *testing.T) {
 	for name, damage := range map[string]func(b *buddy){
 		"tally":  func(b *buddy) { b.tally.Ranges++ },
 		"rank":   func(b *buddy) { b.ranks.setRank(1, 1) },
-		"ghost":  func(b *buddy) { b.slabs.addSlab(2); b.slabs.remove(2); b.ranks.setRank(2, 1) },
-		"counts": func(b *buddy) { b.slabs.get(1).pages.free[0]++ },
-		"tree":   func(b *buddy) { b.slabs.get(1).pages.tree.Alloc(0, 0) },
+		"ghost":  func(b *buddy) { b.slabs.addSlab(2); b.slabs.removeSlab(2); b.ranks.setRank(2, 1) },
+		"counts": func(b *buddy) { b.slabs.elementOf(1).pages.free[0]++ },
+		"tree":   func(b *buddy) { b.slabs.elementOf(1).pages.tree.Alloc(0, 0) },
 	} {
 		b := damaged(t, NewBuddy(16)).(*buddy)
 		if damage(b); b.Validate() == nil {
@@ -45,7 +45,7 @@ func TestValidateFinds(t *testing.T) {
 		"rank":      func(u *binned, _ *binSlab) { u.large.setRank(1, 1) },
 		"room":      func(u *binned, _ *binSlab) { u.rooms.setRank(1, noRoom) },
 		"slot rank": func(u *binned, _ *binSlab) { u.small[3].setRank(1, 1) },
-		"ghost":     func(u *binned, _ *binSlab) { u.slabs.addSlab(2); u.slabs.remove(2); u.large.setRank(2, 1) },
+		"ghost":     func(u *binned, _ *binSlab) { u.slabs.addSlab(2); u.slabs.removeSlab(2); u.large.setRank(2, 1) },
 		"spare":     func(_ *binned, s *binSlab) { s.spare++ },
 		"slots":     func(_ *binned, s *binSlab) { s.slots[3]++ },
 		"bin":       func(_ *binned, s *binSlab) { s.bins[2].parts++ },
@@ -55,7 +55,7 @@ func TestValidateFinds(t *testing.T) {
 		"slot":      func(_ *binned, s *binSlab) { s.small.Alloc(0, 1) },
 	} {
 		u := damaged(t, NewUAlloc(1)).(*binned)
-		if damage(u, *u.slabs.get(1)); u.Validate() == nil {
+		if damage(u, *u.slabs.elementOf(1)); u.Validate() == nil {
 			t.Errorf("ualloc, %s: not found", name)
 		}
 	}

@@ -25,7 +25,7 @@ func newExportCommand() *cobra.Command {
 		"lake": &asLake, "tag": &o.Tag, "wrapper:read": new(string), "at:export": &o.At, "max-events": &o.MaxEvents, "min-size": &o.MinSize, "counters-every": &o.CountersEvery,
 		"lifetimes": &o.Lifetimes, "no-lifetimes": &o.NoLifetimes, "flows": &o.Flows, "compact": &o.Compact, "output:export": &o.Output.Path,
 		"format:export": &o.Format, "table": &o.Table, "force": &o.Output.Force,
-	}.addFields(partFields(&o.Part)), makeInterruptible(func(cmd *cobra.Command, args []string) error {
+	}.addFields(timeRangeFields(&o.Part)), makeInterruptible(func(cmd *cobra.Command, args []string) error {
 		if asLake || len(args) > 1 {
 			return convert.ExportToLake(args, &o, cmd.Flags().Changed)
 		}
@@ -63,8 +63,8 @@ func newTrimCommand() *cobra.Command {
 		Annotations: map[string]string{usageKey: "gpumemtop trim [--since TIME] [--until TIME] [--process PID] -o OUT [-f] FILE"},
 		Example:     "  gpumemtop trim run.gmt --since 10s --until 20s -o ten.gmt\n  gpumemtop trim torn.gmt -o whole.gmt",
 		Args:        oneFile,
-	}, recordingOutputFields(&output).addFields(partFields(&part)), makeInterruptible(func(_ *cobra.Command, args []string) error {
-		return convert.Trim(args[0], part, output)
+	}, recordingOutputFields(&output).addFields(timeRangeFields(&part)), makeInterruptible(func(_ *cobra.Command, args []string) error {
+		return convert.TrimRecording(args[0], part, output)
 	}))
 }
 

@@ -14,7 +14,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 )
 
-func costFields(o *read.CostOptions) fields {
+func deviceCostFields(o *read.CostOptions) fields {
 	return fields{"device-cost": &o.File, "device:cost": &o.Device}
 }
 
@@ -33,7 +33,7 @@ func newReplayCommand() *cobra.Command {
 			"  gpumemtop probe --format json -o card.json       on another machine; here, what the run would cost there:\n" +
 			"  gpumemtop replay --device-cost card.json run.gmt",
 		Args: oneFile,
-	}, fields{"capacity": &o.Capacity, "format": &o.Format, "plan": &o.Plan}.addFields(fixedPolicyFields(&o.PolicyChoice)).addFields(costFields(&o.Cost)),
+	}, fields{"capacity": &o.Capacity, "format": &o.Format, "plan": &o.Plan}.addFields(fixedPolicyFields(&o.PolicyChoice)).addFields(deviceCostFields(&o.Cost)),
 		makeInterruptible(func(cmd *cobra.Command, args []string) error { return study.Replay(cmd.OutOrStdout(), args[0], &o) }))
 }
 
@@ -64,7 +64,7 @@ func newTuneCommand() *cobra.Command {
 	}, fields{
 		"live": &live, "budget:tune": &o.Budget, "configurations": &o.Configurations, "max-memory": &o.MaxMemory, "write": &o.Output.Path,
 		"force": &o.Output.Force, "format": &format,
-	}.addFields(fixedPolicyFields(&o.Setup.PolicyChoice)).addFields(costFields(&o.Cost)), func(cmd *cobra.Command, args []string) error {
+	}.addFields(fixedPolicyFields(&o.Setup.PolicyChoice)).addFields(deviceCostFields(&o.Cost)), func(cmd *cobra.Command, args []string) error {
 		o.PresentGiven = slices.ContainsFunc([]string{"policy", "set", "max-cached"}, cmd.Flags().Changed)
 		out := cmd.OutOrStdout()
 		if o.Output.Path == "-" { // standard output gets only the settings
@@ -93,7 +93,7 @@ func newTuneCommand() *cobra.Command {
 }
 
 func newAdviseCommand() *cobra.Command {
-	o := study.DefaultAdvice()
+	o := study.DefaultAdviseOptions()
 	return newCommand(&cobra.Command{
 		Use:   "advise [flags] FILE...",
 		Short: "Find buffers that could share memory, and copies that could go",

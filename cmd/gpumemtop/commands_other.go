@@ -56,7 +56,7 @@ func newProbeCommand() *cobra.Command {
 	}, fields{
 		"device:probe": &o.Device, "platform": &o.Platform, "max:probe": &o.Max, "budget:probe": &o.Budget, "format": &o.Format,
 		"output:text": &o.Output.Path, "force": &o.Output.Force, "write:probe": &o.Profile,
-	}, func(cmd *cobra.Command, _ []string) error { return study.Probe(cmd.OutOrStdout(), &o) })
+	}, func(cmd *cobra.Command, _ []string) error { return study.ProbeDevices(cmd.OutOrStdout(), &o) })
 }
 
 func newDoctorCommand() *cobra.Command {

@@ -10,7 +10,7 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/app/watch"
 )
 
-func partFields(p *files.Part) fields {
+func timeRangeFields(p *files.Part) fields {
 	return fields{"since": &p.Since, "until": &p.Until, "process": &p.Process}
 }
 
@@ -26,7 +26,9 @@ func newViewCommand() *cobra.Command {
 			"  gpumemtop view --film blur.svg blur.gmt  a moving picture, for a report",
 		Args: oneFile,
 	}, fields{"at:view": &o.At, "film": &o.Film.Path, "force": &o.Film.Force, "wrapper:read": new(string), "ascii": &o.Dashboard.ASCII, "charts": &o.Dashboard.Charts, "theme": &o.Dashboard.Theme, "mouse": &o.Dashboard.Mouse, "no-color": &o.Dashboard.NoColor},
-		func(cmd *cobra.Command, args []string) error { return watch.View(cmd.OutOrStdout(), &o, args[0]) })
+		func(cmd *cobra.Command, args []string) error {
+			return watch.ShowRecording(cmd.OutOrStdout(), &o, args[0])
+		})
 }
 
 func newReportCommand() *cobra.Command {
@@ -41,7 +43,7 @@ func newReportCommand() *cobra.Command {
 	}, fields{
 		"tag": &o.Tag, "all:report": &o.All, "section": &o.Section, "curve": &o.Curve, "top": &o.Top, "output:text": &o.Output.Path, "force": &o.Output.Force, "format:report": &o.Format,
 		"wrapper:read": new(string), "device-cost:touch": &o.Cost.File, "device:cost": &o.Cost.Device,
-	}.addFields(partFields(&o.Part)), makeInterruptible(func(cmd *cobra.Command, args []string) error {
+	}.addFields(timeRangeFields(&o.Part)), makeInterruptible(func(cmd *cobra.Command, args []string) error {
 		return read.WriteReport(cmd.OutOrStdout(), args[0], &o, cmd.Flags().Changed)
 	}))
 }

@@ -66,7 +66,7 @@ func dashboardRunFields(o *watch.RunOptions) fields {
 
 func newRunCommand() *cobra.Command {
 	o := watch.RunOptions{Options: watch.Options{Setup: defaultSetupOptions(), Dashboard: defaultDashboardOptions()}}
-	return allowBareMeasure(newCommand(&cobra.Command{
+	return makeMeasureValueOptional(newCommand(&cobra.Command{
 		Use:   "gpumemtop [flags] [--] CMD [ARGS...]",
 		Short: "Run an OpenCL program with a caching allocator and watch its device memory",
 		Long: "gpumemtop runs an unmodified OpenCL program, serves its buffers from a caching allocator, and shows live where\n" +
@@ -93,15 +93,15 @@ func newRunCommand() *cobra.Command {
 	}))
 }
 
-// allowBareMeasure lets --measure be given without a value.
-func allowBareMeasure(cmd *cobra.Command) *cobra.Command {
+// makeMeasureValueOptional lets --measure be given without a value.
+func makeMeasureValueOptional(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().Lookup("measure").NoOptDefVal = watch.MeasureOn
 	return cmd
 }
 
 func newRecordCommand() *cobra.Command {
 	o := watch.RunOptions{Options: watch.Options{Setup: defaultSetupOptions(), Dashboard: watch.DashboardOptions{Headless: true, Refresh: watch.DefaultRefresh}}}
-	return allowBareMeasure(newCommand(&cobra.Command{
+	return makeMeasureValueOptional(newCommand(&cobra.Command{
 		Use:         "record [flags] [--] CMD [ARGS...]",
 		Short:       "Run a program and record it, without a dashboard",
 		Annotations: map[string]string{kindKey: runsPrograms, usageKey: "gpumemtop record [flags] [--] CMD [ARGS...]"},
@@ -300,9 +300,9 @@ func newCompareCommand() *cobra.Command {
 			return compareOutputs(cmd, &o, format, args)
 		}
 		if cmd.Flags().Changed("against") {
-			return writeTextOrJSON(cmd.OutOrStdout(), format, func() (*study.WatchedComparison, error) { return study.CompareAgainst(&o, args) })
+			return writeTextOrJSON(cmd.OutOrStdout(), format, func() (*study.WatchedComparison, error) { return study.CompareConfigurations(&o, args) })
 		}
-		return writeTextOrJSON(cmd.OutOrStdout(), format, func() (*study.Comparison, error) { return study.Compare(&o, args) })
+		return writeTextOrJSON(cmd.OutOrStdout(), format, func() (*study.Comparison, error) { return study.CompareWithBare(&o, args) })
 	})
 }
 

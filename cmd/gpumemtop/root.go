@@ -118,7 +118,7 @@ func newCommand(cmd *cobra.Command, fields fields, do action) *cobra.Command {
 			err = printConfig(cmd.OutOrStdout(), cmd.CommandPath(), origins)
 		default:
 			wrapper, _ := cmd.Flags().GetString("wrapper") // empty for commands that name no call sites
-			if err = read.SetWrapper(wrapper); err == nil {
+			if err = read.SetWrapperPattern(wrapper); err == nil {
 				err = do(cmd, args)
 			}
 		}

@@ -52,7 +52,7 @@ type lineError struct {
 func (e *lineError) Error() string { return fmt.Sprintf("line %d: %s", e.line, e.text) }
 
 func readSettingsFile(path string) (*settingsFile, error) {
-	text, err := files.ReadBounded(path, settingsFileMax)
+	text, err := files.ReadBoundedFile(path, settingsFileMax)
 	if err != nil {
 		return nil, fmt.Errorf("%w: want a settings file in TOML", err)
 	}
@@ -103,8 +103,8 @@ func readUserSettings(lookup func(string) (string, bool)) (*settingsFile, error)
 	return file, err
 }
 
-// entry returns the entry of a setting, nil if there is none.
-func (f *settingsFile) entry(name string) *entry {
+// entryOfSetting returns the entry of a setting, nil if there is none.
+func (f *settingsFile) entryOfSetting(name string) *entry {
 	if f == nil {
 		return nil
 	}

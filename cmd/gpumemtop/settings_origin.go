@@ -77,7 +77,7 @@ func (o *origins) setFromSettingsFile(lookup func(string) (string, bool)) error 
 		return err
 	}
 	for _, s := range settingsOf(o.flags) {
-		e := o.file.entry(s.name)
+		e := o.file.entryOfSetting(s.name)
 		if e == nil || !s.mayBeInFile() || o.flags.Changed(s.name) || s.name == "set" && o.hasLimitsOfOtherPolicy() {
 			continue
 		}
@@ -106,7 +106,7 @@ func (o *origins) sourceOfSetting(flag string) string {
 
 // isFromFile reports whether a setting's value is from the file.
 func (o *origins) isFromFile(flag string) bool {
-	e := o.file.entry(flag)
+	e := o.file.entryOfSetting(flag)
 	return e != nil && o.of[flag] == o.file.fileAndLine(e.line)
 }
 
@@ -153,7 +153,7 @@ func (o *origins) checkPolicy() error {
 		return nil
 	}
 	description, _ := allocator.DescribePolicy(choice.Policy)
-	set := o.file.entry("set")
+	set := o.file.entryOfSetting("set")
 	together := watch.PolicyChoice{Policy: choice.Policy}
 	for _, value := range set.values {
 		if err := o.checkLimit(&description, value.text); err != nil {
@@ -188,7 +188,7 @@ func (o *origins) checkLimit(description *allocator.Description, text string) er
 
 // unknownLimitError says that the policy has no such limit. The limit may be for the policy in the file, which a flag replaced.
 func (o *origins) unknownLimitError(policy, name string, known []string) error {
-	meant := o.file.entry("policy")
+	meant := o.file.entryOfSetting("policy")
 	if meant != nil && !o.isFromFile("policy") && meant.values[0].text != policy {
 		return fmt.Errorf("limit %s is for policy %s, which the file names in line %d; policy %s, from %s, has no such limit: "+
 			"give limits with --set, which replace all of the file's, or another file",

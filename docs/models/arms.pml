@@ -59,7 +59,7 @@ inline end_experiment()
 	}
 }
 
-/* The session schedules with obeyTurn and ends with Broker.obeyExperiment. */
+/* The session schedules with obeyTurnMessage and ends with Broker.obeyExperimentMessage. */
 active proctype session()
 {
 	byte b, turns = 2;

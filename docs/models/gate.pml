@@ -52,7 +52,7 @@ inline enter()
 {
 	if
 	:: atomic { state == OPEN -> state = TAKEN }
-	:: true -> /* after LOOKS looks of taken_soon */
+	:: true -> /* after LOOKS looks of take_by_spinning */
 		do
 		:: atomic {
 			was = state;
@@ -94,7 +94,7 @@ inline settle()
 /* Broker.Decide */
 inline decide() { latest++; decisions++; assert(latest == decisions) }
 
-/* Broker.Decide; gmt_pool_give: note_in_ledger, note_or_free */
+/* Broker.Decide; gmt_pool_give_block: note_in_ledger, note_or_free_block */
 active [THREADS] proctype thread()
 {
 	mtype was;
@@ -124,7 +124,7 @@ active [THREADS] proctype thread()
 		enter();
 		number = latest + count;
 #endif
-		atomic { /* gmt_pool_give */
+		atomic { /* gmt_pool_give_block */
 			owner[b] = 0;
 			if
 #if FAULT == 3

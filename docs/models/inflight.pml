@@ -1,6 +1,6 @@
 /*
  * inflight.pml: a block that is released while a queued command uses it (shim/order: inflight.c, queue.c, handout.c;
- * flight_of in shim/pool/release.c).
+ * flight_state in shim/pool/release.c).
  *
  * Queue a (queue.inc) runs a command on the block, which the program then releases. If a is the context's only queue, and no user event is
  * open, whatever comes next runs behind the command, and the block serves the next create at once: it is handed out. Meanwhile
@@ -33,7 +33,7 @@ active proctype program()
 	enqueued++;
 	position = enqueued;
 release:
-	/* clReleaseMemObject: flight_of */
+	/* clReleaseMemObject: flight_state */
 	poll();
 	if
 	:: done >= position -> cached = !closed
@@ -108,7 +108,7 @@ active proctype second_queue()
 	b_there = true
 }
 
-/* clCreateUserEvent: gmt_queue_gate; then a command that waits for it. The program sets it once b is idle. */
+/* clCreateUserEvent: gmt_queue_note_gate; then a command that waits for it. The program sets it once b is idle. */
 active proctype user_event()
 {
 	byte position_now, at;

@@ -17,7 +17,7 @@
 
 byte references = 1 + COMMANDS; /* of a real object: ours and each command's */
 
-/* hand_over: clSetKernelArg, references_of */
+/* hand_real_object: clSetKernelArg, real_references */
 active proctype setter()
 {
 	byte before = references;

@@ -9,7 +9,7 @@
  * Claims: no block has two owners; no driver object is released twice, or while someone owns it; in the end each one is
  * cached, known to the core and to the registry, or released, and the budget has what is left.
  *
- * Faults: 1 claim in two steps; 2 POOLED after the core has the block; 3 no gmt_pool_recheck; 4 a pin goes in two steps;
+ * Faults: 1 claim in two steps; 2 POOLED after the core has the block; 3 no gmt_pool_abandon_if_off; 4 a pin goes in two steps;
  * 5 a revival without a pin of its own; 6 the bytes of an entry stay in the budget if its handle came back before it had left.
  */
 #define FAULTS  6
@@ -87,7 +87,7 @@ active proctype sub_buffers()
 	over++
 }
 
-/* gmt_pooling_off */
+/* gmt_pooling_stop */
 active proctype ends_pooling()
 {
 	byte h, e;

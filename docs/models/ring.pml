@@ -100,7 +100,7 @@ active [THREADS] proctype thread()
 	} unless {
 		atomic { owner == _pid + 1 && left == 0 -> skip } /* cancelled, at any step of the last write */
 	}
-	atomic { cut = cut + begun; owner = 0; ended++ } /* thread_ends */
+	atomic { cut = cut + begun; owner = 0; ended++ } /* release_thread_ring */
 }
 
 /* Cursor.Next and Release. The session reads on after the program has ended. */

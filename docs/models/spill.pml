@@ -87,7 +87,7 @@ inline pin_made(o, first, second, v, ok)
 	od
 }
 
-/* gmt_spill_begin, gmt_spill_begin_slowly, gmt_spill_end */
+/* gmt_spill_begin_command, gmt_spill_begin_slowly, gmt_spill_end_command */
 active [THREADS] proctype thread()
 {
 	byte a, b, v, commands = COMMANDS;
@@ -96,7 +96,7 @@ active [THREADS] proctype thread()
 	do
 	:: commands > 0 ->
 		commands--;
-		pin_now(a, ok); /* gmt_spill_begin */
+		pin_now(a, ok); /* gmt_spill_begin_command */
 		if :: ok -> pin_now(b, ok); if :: !ok -> pins[a]-- :: else fi :: else fi;
 		do /* gmt_spill_begin_slowly */
 		:: ok -> break
@@ -121,7 +121,7 @@ active [THREADS] proctype thread()
 		uses[a]++; uses[b]++
 #else
 		queue ! a, b; /* the driver's enqueue */
-		atomic { uses[a]++; pins[a]-- } /* gmt_spill_end, object by object */
+		atomic { uses[a]++; pins[a]-- } /* gmt_spill_end_command, object by object */
 		atomic { uses[b]++; pins[b]-- }
 #endif
 	:: else -> break

@@ -107,7 +107,7 @@ func (b *Broker) Decide(decision *Decision, req *allocator.Request, out []Evicti
 	if decision.Slab == 0 || decision.SlabSize != 0 {
 		return n, b.answerWithBlock(decision, out), nil
 	}
-	if decision.Waits = b.isGrowing(decision.Slab); decision.Waits {
+	if decision.Waits = b.isSlabBeingCreated(decision.Slab); decision.Waits {
 		b.postponeEvictions()
 		return n, out, nil
 	}
@@ -122,7 +122,7 @@ func (b *Broker) Resume(decision *Decision, req *allocator.Request, n Number, la
 	if err = b.beginCall(); err != nil {
 		return 0, out, err
 	}
-	decision.Waits = b.isGrowing(decision.Slab)
+	decision.Waits = b.isSlabBeingCreated(decision.Slab)
 	switch {
 	case !decision.Waits:
 		return b.serveSubAllocation(decision, req, n, out)
@@ -132,15 +132,15 @@ func (b *Broker) Resume(decision *Decision, req *allocator.Request, n Number, la
 	return n, out, nil
 }
 
-// isGrowing reports whether a thread is still creating a slab.
-func (b *Broker) isGrowing(slab allocator.Block) bool {
-	return b.policy.Knows(slab) && b.handleOf(slab) == 0
+// isSlabBeingCreated reports whether a thread is still creating a slab.
+func (b *Broker) isSlabBeingCreated(slab allocator.Block) bool {
+	return b.policy.HasBlock(slab) && b.handleOf(slab) == 0
 }
 
 // serveSubAllocation serves a request from a slab. If the driver refused the slab, the policy has forgotten it, and another
 // block may have its index before the last waiting thread comes back.
 func (b *Broker) serveSubAllocation(decision *Decision, req *allocator.Request, n Number, out []Eviction) (Number, []Eviction, error) {
-	if !b.policy.Knows(decision.Slab) {
+	if !b.policy.HasBlock(decision.Slab) {
 		return b.serveBlockInstead(decision, req, n, out)
 	}
 	decision.Handle = b.handleOf(decision.Slab)

@@ -37,18 +37,18 @@ func (b *Broker) ObeyMessage(text string, time int64, out []Eviction) (reply str
 	case "trim":
 		reply, err = rest, b.trimPool(rest)
 	case wire.RelieveSetting:
-		reply, err = b.obeyRelief(rest, time)
+		reply, err = b.obeyReliefMessage(rest, time)
 	case wire.PeriodSetting:
-		reply, err = "period="+rest, b.setPeriod(rest)
+		reply, err = "period="+rest, b.setIterationTime(rest)
 	case "policy":
 		reply = "policy=" + strings.Replace(rest, " ", ",", 1)
 		err = b.changePolicyOfArm(rest, time, b.policy.SwitchPolicy)
 	case "plan":
 		reply, err = "plan="+rest, b.addLayoutPiece(rest)
 	case "arms":
-		reply, err = b.obeyExperiment(rest, time)
+		reply, err = b.obeyExperimentMessage(rest, time)
 	case "arm":
-		reply, err = b.obeyTurn(rest)
+		reply, err = b.obeyTurnMessage(rest)
 	default:
 		err = fmt.Errorf("unknown control message %q", verb)
 	}
@@ -67,8 +67,8 @@ func (b *Broker) trimPool(bytes string) error {
 	return nil
 }
 
-// obeyRelief gives blocks back because other programs lack memory, or so that the release of one is timed.
-func (b *Broker) obeyRelief(text string, time int64) (reply string, err error) {
+// obeyReliefMessage gives blocks back because other programs lack memory, or so that the release of one is timed.
+func (b *Broker) obeyReliefMessage(text string, time int64) (reply string, err error) {
 	r, ok := wire.ParseReliefValue(text)
 	if !ok {
 		return "", fmt.Errorf("relieve: %q is no number of bytes with a reason", text)
@@ -80,13 +80,13 @@ func (b *Broker) obeyRelief(text string, time int64) (reply string, err error) {
 	return r.AnswerText(), nil
 }
 
-// setPeriod gives the pools the time that an iteration takes.
-func (b *Broker) setPeriod(ns string) error {
+// setIterationTime gives the pools the time that an iteration takes.
+func (b *Broker) setIterationTime(ns string) error {
 	period, err := strconv.ParseUint(ns, 10, 63)
 	if err != nil {
 		return fmt.Errorf("period: %q is no number of ns", ns)
 	}
-	b.policy.SetIteration(int64(period))
+	b.policy.SetIterationTime(int64(period))
 	return nil
 }
 
@@ -108,9 +108,9 @@ func (b *Broker) addLayoutPiece(piece string) error {
 	return err
 }
 
-// obeyExperiment begins or ends an experiment, or changes a limit of its alternative. The reply names the number of
+// obeyExperimentMessage begins or ends an experiment, or changes a limit of its alternative. The reply names the number of
 // requests so far, after which turns may begin.
-func (b *Broker) obeyExperiment(text string, time int64) (reply string, err error) {
+func (b *Broker) obeyExperimentMessage(text string, time int64) (reply string, err error) {
 	what := strings.Replace(text, " ", ",", 1)
 	switch setting, limit := strings.CutPrefix(text, "+"); {
 	case limit:
@@ -125,7 +125,7 @@ func (b *Broker) obeyExperiment(text string, time int64) (reply string, err erro
 	return fmt.Sprintf("arms=%s,request=%d", what, b.policy.RequestCount()), err
 }
 
-func (b *Broker) obeyTurn(text string) (reply string, err error) {
+func (b *Broker) obeyTurnMessage(text string) (reply string, err error) {
 	first, second, _ := strings.Cut(text, " ")
 	arm, err := strconv.ParseUint(first, 10, 1)
 	if err != nil {

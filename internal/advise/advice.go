@@ -74,7 +74,7 @@ func (r *Reader) AddRecording(recording Recording) error {
 	if len(runs) == 0 {
 		r.empty = append(r.empty, recording.Name)
 	}
-	session, again := r.sessionOf(&recording, runs)
+	session, again := r.findOrAddSession(&recording, runs)
 	for _, run := range runs {
 		if recording.Header.Attached { // its times include those of probes
 			run.Copying = nil
@@ -99,16 +99,16 @@ func (r *Reader) AddRecording(recording Recording) error {
 func (r *Reader) AdviseOnRuns() (*Result, error) {
 	for i := range r.programs {
 		p := &r.programs[i]
-		nameByCaller(p.Runs)
+		addCallersToSiteNames(p.Runs)
 		var programs []*merging.Program
 		for j := range p.Runs {
 			programs = append(programs, p.Runs[j].Program)
 		}
-		report, err := merging.AdvisePrograms(programs, r.options.Options)
+		report, err := merging.AdviseOnRuns(programs, r.options.Options)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.Name, err)
 		}
-		p.Advice = merging.Reconcile(append(p.adviseCopying(), report.Advice...))
+		p.Advice = merging.Reconcile(append(p.adviseOnCopyHostPtr(), report.Advice...))
 		for j := range p.Runs {
 			p.Runs[j].Found = report.Runs[j]
 		}
@@ -119,20 +119,20 @@ func (r *Reader) AdviseOnRuns() (*Result, error) {
 // callersMax is how far up the stack callers are searched for differences.
 const callersMax = 8
 
-// nameByCaller adds the first caller that differs to the name of a call site that is reached in several ways. Otherwise
+// addCallersToSiteNames adds the first caller that differs to the name of a call site that is reached in several ways. Otherwise
 // a function that creates all buffers of a program would be a single site. All runs of a program are named together, so
 // that names are the same in each.
-func nameByCaller(runs []Run) {
+func addCallersToSiteNames(runs []Run) {
 	for depth := range callersMax {
 		callers := map[string]string{}
 		differs := map[string]bool{}
-		eachSite(runs, depth, func(_ *Run, _ uint32, name, caller string) {
+		eachSiteWithCaller(runs, depth, func(_ *Run, _ uint32, name, caller string) {
 			if other, seen := callers[name]; seen && other != caller {
 				differs[name] = true
 			}
 			callers[name] = caller
 		})
-		eachSite(runs, depth, func(r *Run, site uint32, name, caller string) {
+		eachSiteWithCaller(runs, depth, func(r *Run, site uint32, name, caller string) {
 			if differs[name] {
 				if caller != "" {
 					r.Program.Names[site] = name + " via " + caller
@@ -143,9 +143,9 @@ func nameByCaller(runs []Run) {
 	}
 }
 
-// eachSite calls visit for the call sites of all runs whose callers are known, with their caller at a depth; the caller
+// eachSiteWithCaller calls visit for the call sites of all runs whose callers are known, with their caller at a depth; the caller
 // is empty beyond the last.
-func eachSite(runs []Run, depth int, visit func(r *Run, site uint32, name, caller string)) {
+func eachSiteWithCaller(runs []Run, depth int, visit func(r *Run, site uint32, name, caller string)) {
 	for i := range runs {
 		for site, callers := range runs[i].Callers {
 			caller := ""
@@ -163,11 +163,11 @@ type session struct {
 	name   string // of the session's first recording
 }
 
-// sessionOf returns the session of a recording, and whether an earlier recording has the same session.
-func (r *Reader) sessionOf(recording *Recording, runs []recorded.Run) (found session, again bool) {
+// findOrAddSession returns the session of a recording, and whether an earlier recording has the same session.
+func (r *Reader) findOrAddSession(recording *Recording, runs []recorded.Run) (found session, again bool) {
 	var keys []string
 	for i := range runs {
-		keys = append(keys, recording.keysOfRun(&runs[i])...)
+		keys = append(keys, recording.identifyingKeys(&runs[i])...)
 	}
 	i := slices.IndexFunc(keys, func(key string) bool { return r.sessions[key].number > 0 })
 	if again = i >= 0; again {
@@ -184,10 +184,10 @@ func (r *Reader) sessionOf(recording *Recording, runs []recorded.Run) (found ses
 	return found, again
 }
 
-// keysOfRun returns strings that identify a run of a recording: by its process, its host, and when the recording began; a
+// identifyingKeys returns strings that identify a run of a recording: by its process, its host, and when the recording began; a
 // merged recording has these for each of its sources. A part begins later than the whole recording, but the difference
 // between the part's two clocks is the same, to the nanosecond.
-func (r *Recording) keysOfRun(run *recorded.Run) []string {
+func (r *Recording) identifyingKeys(run *recorded.Run) []string {
 	h := &r.Header
 	if h.Created.IsZero() {
 		return nil

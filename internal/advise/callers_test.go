@@ -22,7 +22,7 @@ func TestOneFunctionThatMakesAllBuffers(t *testing.T) {
 		run(map[uint32][]string{1: {"pool", "a", "main"}, 2: {"pool", "b", "x"}, 3: {"pool"}}),
 		run(map[uint32][]string{5: {"pool", "b", "y"}}),
 	}
-	nameByCaller(runs)
+	addCallersToSiteNames(runs)
 	first := []string{"an unknown call site", "make", "make via a", "make via b", "other"}
 	if got := slices.Sorted(maps.Values(runs[0].Program.Names)); !slices.Equal(got, first) {
 		t.Errorf("%q, want %q", got, first)
@@ -31,7 +31,7 @@ func TestOneFunctionThatMakesAllBuffers(t *testing.T) {
 		t.Errorf("%q: it is the site of the first run", got)
 	}
 	same := []Run{run(map[uint32][]string{1: {"a", "main"}, 2: {"a", "main"}})}
-	nameByCaller(same)
+	addCallersToSiteNames(same)
 	if got := same[0].Program.Names[1]; got != "make" {
 		t.Errorf("%q, but nothing tells it from the other", got)
 	}

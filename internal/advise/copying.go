@@ -13,9 +13,9 @@ const (
 	copyingLeast = 4 // creates: fewer are not a loop
 )
 
-// adviseCopying returns the advice about call sites that create with CL_MEM_COPY_HOST_PTR again and again. The sites that
+// adviseOnCopyHostPtr returns the advice about call sites that create with CL_MEM_COPY_HOST_PTR again and again. The sites that
 // take the most time come first.
-func (p *Program) adviseCopying() []merging.Advice {
+func (p *Program) adviseOnCopyHostPtr() []merging.Advice {
 	sites := map[string]*merging.Advice{}
 	var all uint64
 	for i := range p.Runs {
@@ -36,7 +36,7 @@ func (p *Program) adviseCopying() []merging.Advice {
 	var out []merging.Advice
 	for _, a := range sites {
 		if a.Count >= max(copyingLeast, 2*a.Blocks*a.Runs) && float64(a.Nanos) >= worthShare*float64(all) {
-			a.Sentence = copyingSentence(a, all)
+			a.Sentence = copyHostPtrSentence(a, all)
 			out = append(out, *a)
 		}
 	}
@@ -46,8 +46,8 @@ func (p *Program) adviseCopying() []merging.Advice {
 	return out
 }
 
-// copyingSentence says what to change. all is the time of the runs in ns.
-func copyingSentence(a *merging.Advice, all uint64) string {
+// copyHostPtrSentence says what to change. all is the time of the runs in ns.
+func copyHostPtrSentence(a *merging.Advice, all uint64) string {
 	large, them := "", "them"
 	if a.Grows {
 		large = ", as large as the largest,"

@@ -35,7 +35,7 @@ func TestCopyingAdvice(t *testing.T) {
 		"no loop":           {runs: []Run{run(false, site(3, 480e6, 1, false))}},
 	} {
 		p := Program{Runs: c.runs}
-		got := p.adviseCopying()
+		got := p.adviseOnCopyHostPtr()
 		if c.want == "" && len(got) > 0 || c.want != "" && (len(got) != 1 || got[0].Sentence != c.want || got[0].Verdict != c.verdict) {
 			t.Errorf("%s: %+v", name, got)
 		}

@@ -99,7 +99,8 @@ func (p *Program) documentOfProgram() programDocument {
 func (r *Run) documentOfRun() runDocument {
 	f := &r.Found
 	d := runDocument{
-		Recording: r.Recording, Process: r.Process, PID: r.PID, Now: metricsDocument{f.Now, f.Copies}, Merged: metricsDocument{f.Merged, r.remainingCopies()},
+		Recording: r.Recording, Process: r.Process, PID: r.PID, Now: metricsDocument{f.Now, f.Copies}, Merged: metricsDocument{f.Merged,
+			r.countRemainingCopies()},
 		NoOps: f.NoOps, NearMisses: f.NearMisses, Lacks: append([]string{}, r.Lacks...),
 	}
 	u := f.Reuse
@@ -169,7 +170,7 @@ func (r *Run) GroupsBySites() []Group {
 	return groups
 }
 
-// remainingCopies returns how many copies between buffers remain.
-func (r *Run) remainingCopies() int {
+// countRemainingCopies returns how many copies between buffers remain.
+func (r *Run) countRemainingCopies() int {
 	return r.Found.Copies - r.Found.NoOps - r.Found.Merged.Coalescings
 }

@@ -145,7 +145,7 @@ func (r *Run) writeText(b *page) {
 		sizes("freed", now.Freed, then.Freed),
 		{"coalescings", "0", strconv.Itoa(then.Coalescings)},
 		{"reuses", "0", strconv.Itoa(then.Reuses)},
-		{"copies", strconv.Itoa(r.Found.Copies), strconv.Itoa(r.remainingCopies())},
+		{"copies", strconv.Itoa(r.Found.Copies), strconv.Itoa(r.countRemainingCopies())},
 	})
 	r.writeFewestBlocks(b)
 	r.writeGroups(b)

@@ -137,7 +137,7 @@ func TestTheEndIsJudgedAlike(t *testing.T) {
 			ClockNS: randomrun.Start, Policy: rapid.SampledFrom([]string{"futhark", "slab", "none"}).Draw(t, "policy"),
 			DeviceMemory: rapid.SampledFrom([]uint64{0, 1 << 20, 3 << 20, 10 << 20}).Draw(t, "device memory"), Attached: rapid.Bool().Draw(t, "attached"),
 		}
-		agree(t, "random", &h, randomrun.Draw(t, randomrun.Options{
+		agree(t, "random", &h, randomrun.DrawRun(t, randomrun.Options{
 			Processes: rapid.IntRange(1, 3).Draw(t, "processes"), Steps: rapid.IntRange(0, 300).Draw(t, "steps"),
 			Exits: rapid.SampledFrom([]randomrun.Exits{randomrun.Anytime, randomrun.AtEnd, randomrun.Never}).Draw(t, "exits"),
 		}))
@@ -173,7 +173,7 @@ func TestTheEndIsJudgedAlike(t *testing.T) {
 				t.Fatal(err)
 			}
 			h := r.Header()
-			agree(t, name, &h, records.All(t, r))
+			agree(t, name, &h, records.ReadAll(t, r))
 			if err := r.Close(); err != nil {
 				t.Error(err)
 			}
@@ -191,7 +191,7 @@ func TestThePeakIsJudgedAlike(t *testing.T) {
 			ClockNS: randomrun.Start, Policy: rapid.SampledFrom([]string{"pow2", "futhark"}).Draw(t, "policy"),
 			DeviceMemory: rapid.SampledFrom([]uint64{1 << 20, 3 << 20, 10 << 20}).Draw(t, "device memory"),
 		}
-		list := randomrun.Draw(t, randomrun.Options{Steps: rapid.IntRange(0, 150).Draw(t, "steps"), Exits: randomrun.AtEnd, NoSlabs: true})
+		list := randomrun.DrawRun(t, randomrun.Options{Steps: rapid.IntRange(0, 150).Draw(t, "steps"), Exits: randomrun.AtEnd, NoSlabs: true})
 		wasteful := rapid.Uint64Range(0, 2).Draw(t, "waste")
 		for i := range list {
 			if list[i].Kind == wire.KindCreate && wasteful > 0 {

@@ -68,8 +68,8 @@ type peak struct {
 	fragmentation float64 // external; below 0: unknown
 }
 
-// saveBeforeChange must be called before a call site changes.
-func (k *peak) saveBeforeChange(s *site) {
+// saveSiteBeforeChange must be called before a call site changes.
+func (k *peak) saveSiteBeforeChange(s *site) {
 	if s.epoch != k.epoch {
 		s.epoch, s.saved = k.epoch, s.held
 	}

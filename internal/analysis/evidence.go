@@ -132,7 +132,7 @@ type Requests struct {
 }
 
 func newRequests(hits, all uint64) Requests {
-	return Requests{Hits: hits, Misses: timeAfter(hits, all)}
+	return Requests{Hits: hits, Misses: differenceOrZero(hits, all)}
 }
 
 func (r *Requests) total() uint64 { return r.Hits + r.Misses }
@@ -150,8 +150,8 @@ func (r *Requests) servedPartText() string {
 	return units.Percent(r.hitRate(), r.total())
 }
 
-// isRateLow reports whether the hit rate is, of enough requests.
-func (r *Requests) isRateLow() bool { return r.total() >= requestsLeast && r.hitRate() < hitRateLow }
+// isHitRateLow reports whether the hit rate is, of enough requests.
+func (r *Requests) isHitRateLow() bool { return r.total() >= requestsLeast && r.hitRate() < hitRateLow }
 
 // mainMissReason returns the most frequent reason for misses.
 func (r *Requests) mainMissReason() wire.Miss {
@@ -204,8 +204,8 @@ type Hidden struct {
 	Share          float64 // of all creates, of the peak, or of what leaked; all, if memory ran out there
 }
 
-// downgradeIfLost makes a problem a note with another title if events are lost: what would refute it may be among them.
-func (e *Evidence) downgradeIfLost(d *Diagnosis, what, title string) {
+// downgradeIfEventsLost makes a problem a note with another title if events are lost: what would refute it may be among them.
+func (e *Evidence) downgradeIfEventsLost(d *Diagnosis, what, title string) {
 	if e.Run.Lost > 0 {
 		d.Severity, d.Title = Note, title
 		d.Text += "; some of the lost events may be " + what
@@ -232,8 +232,9 @@ func (e *Evidence) fullestProcess() (fullest *stats.Process, reserved, inUse uin
 	return fullest, reserved, inUse
 }
 
-// isWorthwhile reports whether so much memory is worth a change: beside the peak, and beside the device where its memory is known.
-func (e *Evidence) isWorthwhile(bytes float64) bool {
+// isSizeWorthwhile reports whether so much memory is worth a change: beside the peak, and beside the device where its memory is
+// known.
+func (e *Evidence) isSizeWorthwhile(bytes float64) bool {
 	whole := e.Run.Totals.PeakInUse
 	for i := range e.Run.Processes {
 		whole = max(whole, e.Run.Processes[i].DeviceMemory)

@@ -18,7 +18,7 @@ func (x *run) duration() uint64 {
 	case o.Whole:
 		end = max(end, o.Footer.EndedNS)
 	}
-	return timeAfter(begin, end)
+	return differenceOrZero(begin, end)
 }
 
 // callSpan is the time between the program's first call and its last, ns: halves of a run are halves of that.
@@ -27,8 +27,8 @@ func (x *run) callSpan() uint64 { return x.survey.over - x.survey.begun }
 // evidence is what the recording shows of the run.
 func (x *run) evidence(a *Analysis) *Evidence {
 	e := a.Evidence()
-	e.Run, e.Length, e.Rise = x.snapshot, x.duration(), x.largestRise(a)
-	e.Whole.Keeps, e.Whole.CopiesNS, e.Whole.Idle, e.Whole.Hidden = x.mostKeepingPhase(a), x.copyNS, x.idleMemory(), x.topFunctionWithCallers(a)
+	e.Run, e.Length, e.Rise = x.snapshot, x.duration(), x.growthOfWorstPhase(a)
+	e.Whole.Keeps, e.Whole.CopiesNS, e.Whole.Idle, e.Whole.Hidden = x.phaseKeepingMost(a), x.copyNS, x.idleMemory(), x.functionHidingCallers(a)
 	e.Whole.Simplest = x.simplest.hitRate(a.Peak.InUse)
 	e.Whole.Ended = x.sitesEndingInLibraries(a)
 	e.Whole.own, e.Whole.origins, e.Whole.spent = x.own, x.survey.parts, x.spent
@@ -64,8 +64,8 @@ func (a *Analysis) fragmentationAtPeak() float64 {
 	return l.Fragmentation[min((a.Peak.Time-min(l.Start, a.Peak.Time))/l.Step, uint64(len(l.Fragmentation)-1))]
 }
 
-// largestRise is the growth of the phase that grows the most.
-func (x *run) largestRise(a *Analysis) *Rise {
+// growthOfWorstPhase is the growth of the phase that grows the most.
+func (x *run) growthOfWorstPhase(a *Analysis) *Rise {
 	p := x.growingPhase(a)
 	if p == nil {
 		return nil
@@ -99,7 +99,7 @@ func (x *run) growingPhase(a *Analysis) (most *Phase) {
 		if p.iterationSlope() <= 0 || x.isStartUpPhase(p) {
 			continue
 		}
-		t := x.processTotals(p)
+		t := x.totalsOfPhaseProcess(p)
 		if all := p.totalGrowth(); all > grown && t.InUse >= all/2 {
 			grown, most = all, p
 		}
@@ -119,9 +119,10 @@ func (x *run) isStartUpPhase(p *Phase) bool {
 	return x.relativeTime(x.survey.uses[p.Process]) > p.End+keptPatience*p.Period
 }
 
-// mostKeepingPhase returns the phase whose iterations keep the most memory until the program has stopped using all of its memory, nil
-// if no phase does. A phase that fills something is different: uses follow it, or it is short and releases nothing meanwhile.
-func (x *run) mostKeepingPhase(a *Analysis) (most *Phase) {
+// phaseKeepingMost returns the phase whose iterations keep the most memory until the program has stopped using all of its
+// memory, nil if no phase does. A phase that fills something is different: uses follow it, or it is short and releases nothing
+// meanwhile.
+func (x *run) phaseKeepingMost(a *Analysis) (most *Phase) {
 	kept := uint64(0)
 	for i := range a.Phases {
 		p := &a.Phases[i]
@@ -132,7 +133,7 @@ func (x *run) mostKeepingPhase(a *Analysis) (most *Phase) {
 		if !p.Recycles && p.Iterations < keptMany {
 			continue
 		}
-		if all := p.totalGrowth(); all > kept && all >= x.processTotals(p).PeakInUse/2 {
+		if all := p.totalGrowth(); all > kept && all >= x.totalsOfPhaseProcess(p).PeakInUse/2 {
 			kept, most = all, p
 		}
 	}
@@ -157,9 +158,9 @@ func (x *run) idleMemory() Idle {
 	}
 }
 
-// topFunctionWithCallers finds the function that creates the most for several callers: of all creates, of the peak, of what leaked or of the
-// refused creates, or at which memory ran out.
-func (x *run) topFunctionWithCallers(a *Analysis) (top Hidden) {
+// functionHidingCallers finds the function that creates the most for several callers: of all creates, of the peak, of what
+// leaked or of the refused creates, or at which memory ran out.
+func (x *run) functionHidingCallers(a *Analysis) (top Hidden) {
 	for _, w := range x.survey.names.FunctionsWithSeveralCallers() {
 		var part float64
 		if row := x.rows[w.Name]; row != nil {
@@ -174,7 +175,7 @@ func (x *run) topFunctionWithCallers(a *Analysis) (top Hidden) {
 				here += a.Leaks[i].Bytes
 			}
 		}
-		part = max(part, shareOfWhole(here, all), x.refusedPartAt(w.Name))
+		part = max(part, shareOfWhole(here, all), x.refusedShareOfSite(w.Name))
 		if slices.ContainsFunc(x.snapshot.PostMortems, func(p stats.PostMortem) bool { return p.Tag == w.Name }) {
 			part = 1
 		}
@@ -185,8 +186,8 @@ func (x *run) topFunctionWithCallers(a *Analysis) (top Hidden) {
 	return top
 }
 
-// refusedPartAt returns the part of the refused creates that a call site made.
-func (x *run) refusedPartAt(name string) float64 {
+// refusedShareOfSite returns the part of the refused creates that a call site made.
+func (x *run) refusedShareOfSite(name string) float64 {
 	var all, here uint64
 	for _, f := range x.snapshot.RefusedCalls() {
 		switch {

@@ -57,15 +57,15 @@ var rules = []rule{
 	{ofWhole, findMistakes},
 	{anyRun, findRefusedCalls},
 	{anyRun, findMemoryGrowth},
-	{ofWhole, findMachineGrowth},
+	{ofWhole, findGrowthBesideBuffers},
 	{ofWhole, findSmallBuffers},
 	{ofWhole, findMemoryKeptByIterations},
 	{anyRun, findLeaks},
 	{ofWhole, findObjectGrowth},
 	{ofWhole, findObjectsLeft},
-	{anyRun, newPairRule(stats.Mappings)},
-	{anyRun, newPairRule(stats.References)},
-	{anyRun, newPairRule(stats.Acquisitions)},
+	{anyRun, unpairedCallRule(stats.Mappings)},
+	{anyRun, unpairedCallRule(stats.References)},
+	{anyRun, unpairedCallRule(stats.Acquisitions)},
 	{anyRun, findLostEvents},
 	{anyRun, findReleasedInFlight},
 	{anyRun, findMemoryBesideBuffers},
@@ -77,7 +77,7 @@ var rules = []rule{
 	{ofWhole, findLowHitRate},
 	{ofWhole, findLoopWithoutPool},
 	{ofWhole, findCopyingCreates},
-	{ofWhole, findHoistable},
+	{ofWhole, findHoistableBuffers},
 	{ofWhole, findHeldTooLong},
 	{ofWhole, findUselessOwnPool},
 	{ofWhole, transferRule(Rewritten)},
@@ -91,12 +91,12 @@ var rules = []rule{
 	{ofWhole, transferRule(BlockingMap)},
 	{anyRun, transferRule(Returned)},
 	{ofMoment, findHighWaste},
-	{anyRun, findHostedMemory},
+	{anyRun, findSlowPoolMemory},
 	{ofWhole, findUnusedFreeBlocks},
 	{anyRun, findIdlePool},
 	{ofMoment, findFragmentation},
 	{ofWhole, findOverReserved},
-	{anyRun, findNothingCarved},
+	{anyRun, findUselessPolicy},
 	{anyRun, findExposedContents},
 	{ofWhole, findUnusedBuffers},
 	{ofWhole, findProgramsWithOwnPool},
@@ -110,7 +110,7 @@ var rules = []rule{
 // memoryNoun is what sentences call the memory objects of the run.
 func (e *Evidence) memoryNoun() string { return stats.NounForMemory(e.Run.Kinds, false) }
 
-func (e *Evidence) hasNeededPart(part need) bool {
+func (e *Evidence) hasPart(part need) bool {
 	switch part {
 	case ofMoment:
 		return e.Memory != nil
@@ -129,7 +129,7 @@ func (e *Evidence) applyRules(pass func(rule int, d Diagnosis, found bool) (Diag
 		list = append(findFailures(e), mistakeFindings(e)...)
 	}
 	for i, r := range rules {
-		if !e.hasNeededPart(r.needs) {
+		if !e.hasPart(r.needs) {
 			continue
 		}
 		d, found := r.judge(e)

@@ -58,9 +58,9 @@ type few struct{ hits, misses uint8 }
 
 // requestsSince returns what was counted after an earlier time.
 func requestsSince(hits, misses uint64, counts *[reasons]uint64, before Requests) Requests {
-	r := Requests{Hits: timeAfter(before.Hits, hits), Misses: timeAfter(before.Misses, misses)}
+	r := Requests{Hits: differenceOrZero(before.Hits, hits), Misses: differenceOrZero(before.Misses, misses)}
 	for i := range counts {
-		r.Reasons[i] = timeAfter(before.Reasons[i], counts[i])
+		r.Reasons[i] = differenceOrZero(before.Reasons[i], counts[i])
 	}
 	return r
 }
@@ -97,20 +97,21 @@ func (l *Live) evidence(s *stats.Snapshot) *Evidence {
 		e.Knee = k
 	}
 	if e.State == GoesOn {
-		e.Rise, e.Late = memoryRise(s), l.sumOfStretch(s)
+		e.Rise, e.Late = memoryRise(s), l.stretchTotals(s)
 	}
 	return e
 }
 
-// sumOfStretch is what happened since the beginning of the time.
-func (l *Live) sumOfStretch(s *stats.Snapshot) *Late {
+// stretchTotals is what happened since the beginning of the time.
+func (l *Live) stretchTotals(s *stats.Snapshot) *Late {
 	t := &s.Totals
 	late := &Late{
-		Length: timeAfter(l.since[0], s.Time), DriverNS: timeAfter(l.driver[0], t.DriverNS), Requests: requestsSince(t.Hits, t.Misses, &t.MissReasons, l.all[0]),
+		Length: differenceOrZero(l.since[0], s.Time), DriverNS: differenceOrZero(l.driver[0], t.DriverNS), Requests: requestsSince(t.Hits,
+			t.Misses, &t.MissReasons, l.all[0]),
 		Filling: !l.Still && l.since[0] <= s.Started,
 	}
 	for i := range s.Tags {
-		if r := l.RecentRequests(&s.Tags[i]); r.isRateLow() && r.Misses > late.AtSite.Misses {
+		if r := l.RecentRequestsOfRow(&s.Tags[i]); r.isHitRateLow() && r.Misses > late.AtSite.Misses {
 			late.Site, late.AtSite = s.Tags[i].Name, r
 		}
 	}
@@ -120,13 +121,13 @@ func (l *Live) sumOfStretch(s *stats.Snapshot) *Late {
 // beginStretch begins a new stretch of time. Of a run that is not seen from its start, or that goes back, nothing is known before.
 func (l *Live) beginStretch(s *stats.Snapshot) {
 	switch late := l.latest == nil || s.Time < l.latest.Time || s.Time-l.latest.Time > 2*lateNS; {
-	case late && timeAfter(s.Started, s.Time) > lateNS, !late && configurationChanged(l.latest, s):
+	case late && differenceOrZero(s.Started, s.Time) > lateNS, !late && configurationChanged(l.latest, s):
 		l.Restart(s)
 	case late:
 		*l = Live{Still: l.Still, Attached: l.Attached, Replay: l.Replay, knee: l.knee, change: l.change, since: [2]uint64{s.Started, s.Started}} // all that happened is late
 	case s.Time-l.since[1] >= lateNS:
 		l.before, l.next = l.next, requestsByRow(s)
-		l.all, l.driver, l.since = [2]Requests{l.all[1], requestsOf(s)}, [2]uint64{l.driver[1], s.Totals.DriverNS}, [2]uint64{l.since[1], s.Time}
+		l.all, l.driver, l.since = [2]Requests{l.all[1], requestsOfSnapshot(s)}, [2]uint64{l.driver[1], s.Totals.DriverNS}, [2]uint64{l.since[1], s.Time}
 	}
 }
 
@@ -146,7 +147,7 @@ func (l *Live) Restart(s *stats.Snapshot) {
 	l.begun = 0
 	l.before = requestsByRow(s)
 	l.next, l.latest = l.before, s
-	l.all, l.driver = [2]Requests{requestsOf(s), requestsOf(s)}, [2]uint64{s.Totals.DriverNS, s.Totals.DriverNS}
+	l.all, l.driver = [2]Requests{requestsOfSnapshot(s), requestsOfSnapshot(s)}, [2]uint64{s.Totals.DriverNS, s.Totals.DriverNS}
 	l.since = [2]uint64{s.Time, s.Time}
 }
 
@@ -183,20 +184,20 @@ func (l *Live) holdUntilLasting(rule int, d Diagnosis, found bool) (Diagnosis, b
 	return l.moments[rule].findingToShow(d, found, l.latest.Time)
 }
 
-// IsSuspicious reports whether a point concerns a row, or its hit rate was low of late though memory does not grow.
-func (l *Live) IsSuspicious(t *stats.Tag) bool {
+// IsRowSuspicious reports whether a point concerns a row, or its hit rate was low of late though memory does not grow.
+func (l *Live) IsRowSuspicious(t *stats.Tag) bool {
 	if slices.ContainsFunc(l.Points, func(d Diagnosis) bool { return d.Tag == t.Name && d.Severity != Note }) {
 		return true
 	}
-	r := l.RecentRequests(t)
-	return r.isRateLow() && (l.rise == nil || r.mainMissReason() != wire.MissCold)
+	r := l.RecentRequestsOfRow(t)
+	return r.isHitRateLow() && (l.rise == nil || r.mainMissReason() != wire.MissCold)
 }
 
-// JudgeChange gives the judgement the user's latest change; nil: there is none, or it is not known what came of it.
-func (l *Live) JudgeChange(c *Change) { l.change = c }
+// SetLatestChange gives the judgement the user's latest change; nil: there is none, or it is not known what came of it.
+func (l *Live) SetLatestChange(c *Change) { l.change = c }
 
-// RecentRequests returns what a row asked for of late.
-func (l *Live) RecentRequests(t *stats.Tag) Requests {
+// RecentRequestsOfRow returns what a row asked for of late.
+func (l *Live) RecentRequestsOfRow(t *stats.Tag) Requests {
 	before, many := l.before.many[t.ID]
 	if !many {
 		f := l.before.few[t.ID]
@@ -218,7 +219,7 @@ func requestsByRow(s *stats.Snapshot) rows {
 	return r
 }
 
-func requestsOf(s *stats.Snapshot) Requests {
+func requestsOfSnapshot(s *stats.Snapshot) Requests {
 	return Requests{s.Totals.Hits, s.Totals.Misses, s.Totals.MissReasons}
 }
 
@@ -230,7 +231,7 @@ func allEnded(s *stats.Snapshot) bool {
 // LeaksOfEndedProcesses is what the processes of a snapshot, which have all ended, left behind, by call site.
 func LeaksOfEndedProcesses(s *stats.Snapshot) []Leak {
 	var list []Leak
-	for _, t := range s.LeftBehind() {
+	for _, t := range s.MemoryLeftBehind() {
 		list = append(list, Leak{Name: t.Name, Stack: t.Stack, Buffers: t.Live, Bytes: t.InUse})
 	}
 	slices.SortFunc(list, func(a, b Leak) int { return cmp.Compare(a.Name, b.Name) })
@@ -240,13 +241,13 @@ func LeaksOfEndedProcesses(s *stats.Snapshot) []Leak {
 
 // memoryRise returns how the sum of the trends rises. It is nil unless they rise steadily, or so fast that a device is full soon.
 func memoryRise(s *stats.Snapshot) *Rise {
-	sums, age := inUseBySecond(s.Tags), timeAfter(s.Started, s.Time)
+	sums, age := inUseBySecond(s.Tags), differenceOrZero(s.Started, s.Time)
 	if age >= growSeconds*1e9 && risesOften(sums) {
 		if r := recentRise(s, sums); r != nil {
 			return r
 		}
 	}
-	if timeAfter(s.Totals.PeakInUseTime, s.Time) > earlyPeakNS {
+	if differenceOrZero(s.Totals.PeakInUseTime, s.Time) > earlyPeakNS {
 		return nil
 	}
 	for seconds := growSeconds; seconds >= earlyPoints; seconds-- {
@@ -266,7 +267,7 @@ func memoryRise(s *stats.Snapshot) *Rise {
 func inUseBySecond(tags []stats.Tag) []uint64 {
 	sums, points := make([]uint64, growSeconds), make([]uint64, growSeconds)
 	for i := range tags {
-		tags[i].Trend.FillLast(points)
+		tags[i].Trend.FillWithLastPoints(points)
 		for k, v := range points {
 			sums[k] += v
 		}
@@ -292,7 +293,7 @@ func recentRise(s *stats.Snapshot, sums []uint64) *Rise {
 func growth(tags []stats.Tag, seconds int) (sum, most int64, site string) {
 	points := make([]uint64, seconds)
 	for i := range tags {
-		tags[i].Trend.FillLast(points)
+		tags[i].Trend.FillWithLastPoints(points)
 		rise := int64(points[seconds-1] - points[0])
 		if changes := len(slices.Compact(points)) - 1; rise > 0 && changes == 1 {
 			continue

@@ -56,7 +56,7 @@ func TestLiveMissesAreRecent(t *testing.T) {
 		p.Text != "100 misses of late, mostly too wasteful; replayed with max_waste_ratio=2.5: 10.0 MiB reserved at most instead of 20.0 MiB, 100.0 % hits instead of 0.0 %" || p.Tag != "a.c:1 f" {
 		t.Errorf("after 5 s: %+v", l.Points)
 	}
-	if !l.IsSuspicious(&l.latest.Tags[0]) {
+	if !l.IsRowSuspicious(&l.latest.Tags[0]) {
 		t.Error("the row is not marked")
 	}
 	judge(10, 100, 100)
@@ -154,7 +154,7 @@ func TestLiveGrowth(t *testing.T) {
 	}
 	missed(s, 0, 100, wire.MissCold)
 	l.Update(s)
-	if titled(&l, "hits") != nil || l.IsSuspicious(&s.Tags[1]) || !l.IsSuspicious(&s.Tags[0]) {
+	if titled(&l, "hits") != nil || l.IsRowSuspicious(&s.Tags[1]) || !l.IsRowSuspicious(&s.Tags[0]) {
 		t.Error("cold misses of what is never released are a point of their own")
 	}
 	s.Lost = 3

@@ -71,10 +71,10 @@ func (m *machineSeries) addRecord(p *process, v wire.MachineView, time uint64) {
 		at = len(m.list)
 		m.list = append(m.list, &series{process: p, source: v.Source(), devices: map[uint64]uint64{}, every: 1})
 	}
-	m.list[at].addFigure(v, time)
+	m.list[at].addReportedBytes(v, time)
 }
 
-func (s *series) addFigure(v wire.MachineView, time uint64) {
+func (s *series) addReportedBytes(v wire.MachineView, time uint64) {
 	s.devices[v.Device()] = v.Resident()
 	now := point{time: time, reserved: max(s.process.reserved, s.process.life.ReservedBytes())}
 	now.live, now.requested = s.process.life.Live, s.process.life.Requested
@@ -118,7 +118,7 @@ func (m *machineSeries) listSeries(l *Timeline, started uint64) (list []MachineS
 			}
 			changes = changes || len(s.points) > 1
 			for i := range values {
-				if end := l.Start + uint64(i+1)*l.Step; end > s.begin.time && end <= timeAfter(started, s.process.last)+l.Step {
+				if end := l.Start + uint64(i+1)*l.Step; end > s.begin.time && end <= differenceOrZero(started, s.process.last)+l.Step {
 					values[i] += s.pointAt(end).bytes
 				}
 			}
@@ -221,8 +221,8 @@ func (x *run) machineGrowth(phases []Phase) (list []Growth) {
 	return list
 }
 
-// findMachineGrowth finds memory that grows beside the buffers.
-func findMachineGrowth(e *Evidence) (Diagnosis, bool) {
+// findGrowthBesideBuffers finds memory that grows beside the buffers.
+func findGrowthBesideBuffers(e *Evidence) (Diagnosis, bool) {
 	a := e.Whole
 	if len(a.Growth) == 0 {
 		return Diagnosis{}, false
@@ -250,6 +250,6 @@ func findMachineGrowth(e *Evidence) (Diagnosis, bool) {
 	if who := e.inProcessText(g.Process); who != "" {
 		d.Text, d.placed = d.Text+","+who, true
 	}
-	e.downgradeIfLost(&d, "creates", "memory may grow beside the buffers")
+	e.downgradeIfEventsLost(&d, "creates", "memory may grow beside the buffers")
 	return d, true
 }

@@ -116,14 +116,14 @@ func (m *misses) findWastefulBlock(p *process, o *heap.Object) {
 	}
 }
 
-// listMisses returns the reasons that occurred.
-func (m *misses) listMisses(x *run) []Miss {
+// listMissReasons returns the reasons that occurred.
+func (m *misses) listMissReasons(x *run) []Miss {
 	var list []Miss
 	for reason := range reasons {
 		if m.count[reason] > 0 {
 			list = append(list, Miss{
 				Reason: Reason(wire.Miss(reason).String()), Count: m.count[reason], Bytes: m.bytes[reason], LostNS: m.lost[reason],
-				Knob: m.knobForReason(wire.Miss(reason), x.snapshot),
+				Knob: m.knobForMissReason(wire.Miss(reason), x.snapshot),
 			})
 		}
 	}
@@ -163,15 +163,15 @@ var advice = map[wire.Miss]string{
 // coldWithSlabs says what cold means where there were slabs: requests that are too large for their policy get none of their free ranges.
 const coldWithSlabs = "no slab of that kind had room; for a request too large for slabs, no block of that kind was free"
 
-// knobForReason returns the limit that would have helped, of those that the policy has.
-func (m *misses) knobForReason(reason wire.Miss, s *stats.Snapshot) Knob {
+// knobForMissReason returns the limit that would have helped, of those that the policy has.
+func (m *misses) knobForMissReason(reason wire.Miss, s *stats.Snapshot) Knob {
 	if s.Spill != nil {
 		return Knob{Why: "--spill works without a pool"}
 	}
 	knob, found := Knob{}, false
 	switch reason {
 	case wire.MissLimit:
-		knob, found = m.limitKnob(s)
+		knob, found = m.evictingLimitKnob(s)
 	case wire.MissTagCap:
 		knob, found = m.capKnob(s)
 	case wire.MissTooWasteful:
@@ -199,9 +199,9 @@ var released = map[wire.Evict]Knob{
 // mostly is how many times more blocks than others a limit must have evicted to be named.
 const mostly = 10
 
-// limitThatEvicts returns the limit that evicted nearly all of the blocks, and how many the others did; none: no single one did.
-// Which of them a miss is due to is not recorded.
-func limitThatEvicts(s *stats.Snapshot) (most wire.Evict, others uint64) {
+// limitThatEvictsMost returns the limit that evicted nearly all of the blocks, and how many the others did; none: no single one
+// did. Which of them a miss is due to is not recorded.
+func limitThatEvictsMost(s *stats.Snapshot) (most wire.Evict, others uint64) {
 	n := &s.Totals.Evictions
 	most = wire.EvictLimit
 	sum := n[most]
@@ -217,21 +217,21 @@ func limitThatEvicts(s *stats.Snapshot) (most wire.Evict, others uint64) {
 	return most, others
 }
 
-// limitKnob changes the limit that evicted blocks.
-func (m *misses) limitKnob(s *stats.Snapshot) (Knob, bool) {
-	switch most, _ := limitThatEvicts(s); most {
+// evictingLimitKnob changes the limit that evicted blocks.
+func (m *misses) evictingLimitKnob(s *stats.Snapshot) (Knob, bool) {
+	switch most, _ := limitThatEvictsMost(s); most {
 	case wire.EvictNone:
 		return Knob{}, false
 	case wire.EvictLimit:
-		return m.cachedKnob(s)
+		return m.cachedBytesKnob(s)
 	default:
 		knob := released[most]
 		return knob, limitNamed(s, knob.Limit) != nil
 	}
 }
 
-// cachedKnob raises the limit of cached bytes to the power of two above what would have been cached.
-func (m *misses) cachedKnob(s *stats.Snapshot) (Knob, bool) {
+// cachedBytesKnob raises the limit of cached bytes to the power of two above what would have been cached.
+func (m *misses) cachedBytesKnob(s *stats.Snapshot) (Knob, bool) {
 	l := limitNamed(s, "max_cached_bytes")
 	if l == nil {
 		return Knob{}, false

@@ -147,8 +147,8 @@ func (m *moves) contentsOf(p *heap.Process, o *heap.Object) *contents {
 	return c
 }
 
-// handleBeforeHeap takes a record before the heap does.
-func (m *moves) handleBeforeHeap(p *heap.Process, r *wire.Record) {
+// handleRecordBeforeHeap takes a record before the heap does.
+func (m *moves) handleRecordBeforeHeap(p *heap.Process, r *wire.Record) {
 	switch r.Kind {
 	case wire.KindTransfer:
 		m.sides.NoteTransfer(r)
@@ -182,18 +182,18 @@ func (m *moves) noteUse(p *heap.Process, r *wire.Record) {
 		key.tag = m.representativeTag(r.Process, more.Site())
 		m.countColdReads(thread, key, u, more)
 	}
-	m.countAdjoining(thread, key, u)
+	m.countAdjoiningTransfers(thread, key, u)
 	if (u.Command() == wire.CommandRead || u.Command() == wire.CommandWrite) && o.Memory < wire.MemorySVM { // which a map is for
 		if f := m.countMove(Copied, key, u); f != nil && !thread.queued && u.Duration() > 0 {
 			f.warm.AddFlow(&stats.Flow{TimedBytes: u.Bytes(), NS: uint64(u.Duration())})
 		}
 	}
-	m.countWaits(thread, key, u)
-	m.compareWith(p, o, key, r)
+	m.countReadWaits(thread, key, u)
+	m.compareWithContents(p, o, key, r)
 }
 
-// compareWith compares a command with what the object contains.
-func (m *moves) compareWith(p *heap.Process, o *heap.Object, key moveKey, r *wire.Record) {
+// compareWithContents compares a command with what the object contains.
+func (m *moves) compareWithContents(p *heap.Process, o *heap.Object, key moveKey, r *wire.Record) {
 	u, c := r.AsUse(), m.contentsOf(p, o)
 	if c == nil {
 		return
@@ -298,11 +298,11 @@ func (m *moves) countColdReads(t *mover, key moveKey, u wire.UseView, more wire.
 	}
 }
 
-// countAdjoining counts small transfers that go on where the thread's last command ended.
-func (m *moves) countAdjoining(t *mover, key moveKey, u wire.UseView) {
+// countAdjoiningTransfers counts small transfers that go on where the thread's last command ended.
+func (m *moves) countAdjoiningTransfers(t *mover, key moveKey, u wire.UseView) {
 	small := (u.Command() == wire.CommandRead || u.Command() == wire.CommandWrite) && u.Bytes() > 0 && u.Bytes() <= smallMost && !u.Scattered()
 	if t.run > 0 && (!small || u.Object() != t.object || u.Command() != t.command || u.Offset() != t.end) {
-		m.endSmallRun(t)
+		m.endSmallTransfers(t)
 	}
 	if !small {
 		return
@@ -315,7 +315,7 @@ func (m *moves) countAdjoining(t *mover, key moveKey, u wire.UseView) {
 	t.busy.addCall(u.Time(), u.Time()+uint64(u.Duration()))
 }
 
-func (m *moves) endSmallRun(t *mover) {
+func (m *moves) endSmallTransfers(t *mover) {
 	if t.run >= smallRun {
 		if f := m.entryOfMove(Small, t.key); f != nil {
 			f.count += t.run
@@ -327,8 +327,8 @@ func (m *moves) endSmallRun(t *mover) {
 	t.run, t.runBytes, t.runNS, t.busy = 0, 0, 0, window{}
 }
 
-// countWaits counts blocking reads, and maps for reading, that wait for commands of the same thread.
-func (m *moves) countWaits(t *mover, key moveKey, u wire.UseView) {
+// countReadWaits counts blocking reads, and maps for reading, that wait for commands of the same thread.
+func (m *moves) countReadWaits(t *mover, key moveKey, u wire.UseView) {
 	if u.Duration() > 0 && t.queued {
 		switch {
 		case u.Command() == wire.CommandRead:

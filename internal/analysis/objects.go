@@ -41,8 +41,8 @@ func (x *run) noteLiveObjects(r *wire.Record) {
 	}
 }
 
-// keepsGrowing reports whether many objects of a type are live, and more and more are.
-func keepsGrowing(c *stats.ObjectCount, phases []Phase) bool {
+// objectsKeepGrowing reports whether many objects of a type are live, and more and more are.
+func objectsKeepGrowing(c *stats.ObjectCount, phases []Phase) bool {
 	if c.Live < ObjectsLeast {
 		return false
 	}
@@ -52,11 +52,11 @@ func keepsGrowing(c *stats.ObjectCount, phases []Phase) bool {
 	if _, all := MostObjectGrowth(phases, c.Type.JSONKey()); all >= float64(c.Live)/2 {
 		return true
 	}
-	return growsInLaterHalf(c)
+	return objectsGrowInLaterHalf(c)
 }
 
-// growsInLaterHalf reports whether the later half of the run added much of what is live, and not all of it at one time.
-func growsInLaterHalf(c *stats.ObjectCount) bool {
+// objectsGrowInLaterHalf reports whether the later half of the run added much of what is live, and not all of it at one time.
+func objectsGrowInLaterHalf(c *stats.ObjectCount) bool {
 	live := float64(c.Live)
 	return float64(c.Grown) >= objectsGrown*live && float64(c.Lately) >= objectsSpread*live &&
 		float64(c.Grown-c.Lately) >= objectsSpread*live
@@ -78,7 +78,7 @@ func (l *laps) objectGrowth(iterations uint64) []ObjectGrowth {
 
 // findObjectGrowth finds objects that programs keep creating and do not release.
 func findObjectGrowth(e *Evidence) (Diagnosis, bool) {
-	counts := slices.DeleteFunc(slices.Clone(e.Run.Objects), func(c stats.ObjectCount) bool { return !keepsGrowing(&c, e.Whole.Phases) })
+	counts := slices.DeleteFunc(slices.Clone(e.Run.Objects), func(c stats.ObjectCount) bool { return !objectsKeepGrowing(&c, e.Whole.Phases) })
 	if len(counts) == 0 {
 		return Diagnosis{}, false
 	}
@@ -108,7 +108,7 @@ func findObjectGrowth(e *Evidence) (Diagnosis, bool) {
 			d.Text += fmt.Sprintf("; so do %s: %s live", other.Type.PluralWords(), units.Plural(other.Live, "is", "are"))
 		}
 	}
-	e.downgradeIfLost(&d, "releases", many+" may grow in number")
+	e.downgradeIfEventsLost(&d, "releases", many+" may grow in number")
 	return d, true
 }
 
@@ -133,10 +133,10 @@ func findObjectsLeft(e *Evidence) (Diagnosis, bool) {
 		Severity: Note, Title: "OpenCL objects are never released", Tag: top.Tag, Share: shareOfWhole(all, created),
 		Text: fmt.Sprintf("%s; %d of the %s from %s", strings.Join(words, ", "), top.Leaked, c.Type.PluralWords(), top.Tag),
 	}
-	if growsInLaterHalf(&c) {
+	if objectsGrowInLaterHalf(&c) {
 		d.Text += fmt.Sprintf("; %s, %d more than at half of the time from its first call to its last", units.Plural(c.Live, "is live", "are live"), c.Grown)
 	}
-	e.downgradeIfLost(&d, "releases", "OpenCL objects may be left")
+	e.downgradeIfEventsLost(&d, "releases", "OpenCL objects may be left")
 	return d, true
 }
 

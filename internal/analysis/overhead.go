@@ -41,7 +41,7 @@ func (s *series) overhead() (o overhead, found bool) {
 	end := &s.points[most]
 	o = overhead{
 		s.process.number, nonNegative(end.live - before.live), nonNegative(max(end.live, s.process.most) - before.live), nonNegative(end.requested - before.requested),
-		timeAfter(before.bytes, end.bytes),
+		differenceOrZero(before.bytes, end.bytes),
 	}
 	return o, o.buffers >= overheadMany && o.grown >= overheadLeast && o.grown >= overheadTimes*o.requested
 }

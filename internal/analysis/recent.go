@@ -30,8 +30,8 @@ type highest struct {
 	quiet  bool // the last record was carried over
 }
 
-// applyAndRaise applies a record.
-func (t *highest) applyAndRaise(s *survey, r *wire.Record) {
+// applyAndRaisePeak applies a record.
+func (t *highest) applyAndRaisePeak(s *survey, r *wire.Record) {
 	happened := s.happenedInPart(r)
 	if happened && t.quiet {
 		t.quiet = false
@@ -100,7 +100,7 @@ func (x *run) recentSpanAt(phases []Phase, process uint32, time uint64) (ns uint
 	if at < 0 {
 		return 0, false
 	}
-	return stats.LatelyAtAge(timeAfter(x.relativeTime(x.snapshot.Processes[at].Started), time)), false
+	return stats.LatelyAtAge(differenceOrZero(x.relativeTime(x.snapshot.Processes[at].Started), time)), false
 }
 
 // sizes counts the creates of each size.
@@ -144,7 +144,8 @@ func (s *spent) noteObjectFreed(x *run, p *heap.Process, o *heap.Object) {
 // findUselessOwnPool finds programs whose own pool hardly ever finds a buffer again.
 func findUselessOwnPool(e *Evidence) (Diagnosis, bool) {
 	s, peak := &e.Whole.spent, &e.Whole.Peak
-	if s.Buffers < spentMany || !e.isWorthwhile(float64(s.Bytes)) || float64(s.Bytes) < max(spentShare*float64(peak.InUse), bytesLeast) || float64(s.once) < onceShare*float64(s.Buffers) {
+	if s.Buffers < spentMany || !e.isSizeWorthwhile(float64(s.Bytes)) || float64(s.Bytes) < max(spentShare*float64(peak.InUse),
+		bytesLeast) || float64(s.once) < onceShare*float64(s.Buffers) {
 		return Diagnosis{}, false
 	}
 	part, all := units.FormatApart(s.Bytes, peak.InUse)

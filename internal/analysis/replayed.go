@@ -86,8 +86,8 @@ type trials struct {
 	needed   bool // the finding holds only if one of them serves more, as far as they were replayed
 }
 
-// offerPolicies makes a finding name that policy which gains most, once they were replayed.
-func (d *Diagnosis) offerPolicies(g gain, policies ...string) {
+// offerBestPolicy makes a finding name that policy which gains most, once they were replayed.
+func (d *Diagnosis) offerBestPolicy(g gain, policies ...string) {
 	d.policies, d.gain = strings.Join(policies, " "), g
 }
 
@@ -153,7 +153,7 @@ func (a *Analysis) ApplyReplays(r *Replays) {
 		switch {
 		case k.Limit == "":
 		case known && anyGain.hasGainedEnough(&r.Present, &o):
-			k.Why += "; " + r.WhatTrialWouldDo(t)
+			k.Why += "; " + r.TrialText(t)
 		default:
 			k.Limit, k.Value = "", ""
 		}
@@ -168,7 +168,7 @@ func (d *Diagnosis) applyReplays(present string, r *Replays) {
 		best = r.bestTrial(halfMemory, list)
 	}
 	if best != (Trial{}) {
-		gives := r.WhatTrialWouldDo(best)
+		gives := r.TrialText(best)
 		if best == (Trial{Policy: present}) { // the run has other limits
 			gives = strings.Replace(gives, present, present+" and its default limits", 1)
 		}
@@ -199,21 +199,21 @@ func (r *Replays) bestTrial(g gain, list []Trial) (best Trial) {
 	return best
 }
 
-// WhatBestTrialWouldDo says what that of the trials would have done which gained most; empty: none gained enough to be named.
-func (r *Replays) WhatBestTrialWouldDo(list []Trial) string {
+// BestTrialText says what that of the trials would have done which gained most; empty: none gained enough to be named.
+func (r *Replays) BestTrialText(list []Trial) string {
 	if best := r.bestTrial(anyGain, list); best != (Trial{}) {
-		return r.WhatTrialWouldDo(best)
+		return r.TrialText(best)
 	}
 	return ""
 }
 
-// WhatTrialWouldDo says what a trial would have done.
-func (r *Replays) WhatTrialWouldDo(t Trial) string {
+// TrialText says what a trial would have done.
+func (r *Replays) TrialText(t Trial) string {
 	return fmt.Sprintf("replayed with %s%s: %s", t, r.Part, r.Present.ComparedWithPresentText(r.Outcomes[t]))
 }
 
-// OfPoolableText ends words about reserved memory; empty: the memory is all of the program's.
-func (o *Outcome) OfPoolableText() string {
+// PoolableSuffix ends words about reserved memory; empty: the memory is all of the program's.
+func (o *Outcome) PoolableSuffix() string {
 	if o.Unpooled > 0 {
 		return " of poolable memory"
 	}
@@ -222,7 +222,7 @@ func (o *Outcome) OfPoolableText() string {
 
 // ComparedWithPresentText says what another outcome is beside the present one.
 func (o *Outcome) ComparedWithPresentText(then Outcome) string {
-	of := then.OfPoolableText()
+	of := then.PoolableSuffix()
 	memory := fmt.Sprintf("the same %s%s reserved at most", units.FormatLong(then.PeakReserved), of)
 	if then.PeakReserved != o.PeakReserved {
 		a, b := units.FormatApart(then.PeakReserved, o.PeakReserved)

@@ -46,7 +46,7 @@ func TestFindingNamesWhatGained(t *testing.T) {
 		"nothing named": {anyGain, Knob{}, "", nil, "text"},
 	} {
 		d := Diagnosis{Text: "text", Knob: test.knob}
-		d.offerPolicies(test.gain, strings.Fields(test.policies)...)
+		d.offerBestPolicy(test.gain, strings.Fields(test.policies)...)
 		a := &Analysis{Snapshot: &stats.Snapshot{Policy: "futhark", Totals: stats.Totals{Misses: 1}}, Diagnoses: []Diagnosis{d}, Misses: []Miss{{Knob: test.knob}}}
 		if got := len(a.TrialsOfFindings()); (got > 0) != (len(test.outcomes) > 0) {
 			t.Errorf("%s: %d trials", name, got)
@@ -69,7 +69,7 @@ func TestNeedsMoreHits(t *testing.T) {
 			outcomes = nil
 		}
 		d := Diagnosis{}
-		d.offerPolicies(moreHits, "futhark", "slab", "arena")
+		d.offerBestPolicy(moreHits, "futhark", "slab", "arena")
 		d.needed = true
 		a := &Analysis{Snapshot: &stats.Snapshot{Policy: "none", Totals: stats.Totals{Misses: 1}}, Diagnoses: []Diagnosis{d}}
 		a.ApplyReplays(&Replays{Outcome{Requests: 100, PeakReserved: 20 << 20}, outcomes, ""})
@@ -154,7 +154,7 @@ func TestDefaultLimitsAreTried(t *testing.T) {
 		5: "; replayed with futhark and its default limits: 5 B reserved at most instead of 10 B, the same 50.0 % hits", 10: "",
 	} {
 		d := Diagnosis{}
-		d.offerPolicies(lessMemory, "futhark")
+		d.offerBestPolicy(lessMemory, "futhark")
 		present, other := Outcome{Hits: 1, Requests: 2, PeakReserved: 10}, Outcome{Hits: 1, Requests: 2, PeakReserved: peak}
 		d.applyReplays("futhark", &Replays{Present: present, Outcomes: map[Trial]Outcome{{Policy: "futhark"}: other}})
 		if d.Text != want {

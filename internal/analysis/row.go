@@ -37,7 +37,7 @@ func (x *run) rowOf(s *site) *row {
 	w := x.rows[named.Name]
 	if w == nil {
 		w = &row{name: named.Name, wanted: x.options.wantsSite(named.Name), stack: named.Stack}
-		w.series, w.pooled = x.line.seriesPlaces(w.name, w.wanted)
+		w.series, w.pooled = x.line.seriesIndices(w.name, w.wanted)
 		x.rows[w.name] = w
 	}
 	s.row = w
@@ -97,7 +97,7 @@ type lags struct {
 func (l *lags) addRelease(w *row, p *heap.Process, o *heap.Object, now, lastCreate uint64) {
 	ended, known := p.ObjectIdleSince(o)
 	switch {
-	case p.Untouched(o): // an object that was carried over may have been used before the part
+	case p.IsUntouched(o): // an object that was carried over may have been used before the part
 		l.unused++
 		if w.unused++; l.unusedMost == nil || w.unused > l.unusedMost.unused {
 			l.unusedMost = w
@@ -165,7 +165,7 @@ func (x *run) dropKilledLeaks() {
 	}
 	killed := map[uint32]bool{}
 	for i := range x.snapshot.Processes {
-		killed[x.snapshot.Processes[i].Number] = x.snapshot.MayRelease(&x.snapshot.Processes[i])
+		killed[x.snapshot.Processes[i].Number] = x.snapshot.IsNotKnownToLeak(&x.snapshot.Processes[i])
 	}
 	for _, s := range x.books.sortedSites() {
 		if killed[s.process] {
@@ -229,9 +229,9 @@ func sortLeaks(list []Leak) {
 	})
 }
 
-// countLeft counts a buffer that its process left behind. If the program gave up its last reference, only its memory counts:
+// countLeftBehind counts a buffer that its process left behind. If the program gave up its last reference, only its memory counts:
 // a sub-buffer keeps it.
-func (s *site) countLeft(o *heap.Object) {
+func (s *site) countLeftBehind(o *heap.Object) {
 	l := &s.leaked
 	if o.Owns {
 		l.bytes += o.Granted

@@ -52,7 +52,7 @@ func (e *Evidence) failureDiagnosis(p *stats.PostMortem) Diagnosis {
 		if then := e.Run.FailedSoonAfterText(p); then != "" {
 			text += "; " + then
 		}
-		text += e.endedText(p.Process, p.Time)
+		text += e.processEndText(p.Process, p.Time)
 	}
 	return Diagnosis{
 		Severity: Problem, Title: title, Text: text, Tag: p.Tag, Brief: brief,
@@ -60,14 +60,14 @@ func (e *Evidence) failureDiagnosis(p *stats.PostMortem) Diagnosis {
 	}
 }
 
-// endedText says how a process ended that failed soon after a call of it had failed. Whether it ended for that is not known.
-func (e *Evidence) endedText(process uint32, failed uint64) string {
+// processEndText says how a process ended that failed soon after a call of it had failed. Whether it ended for that is not known.
+func (e *Evidence) processEndText(process uint32, failed uint64) string {
 	at := slices.IndexFunc(e.Run.Processes, func(p stats.Process) bool { return p.Number == process && p.Folded == 0 })
 	if at < 0 {
 		return ""
 	}
 	p := &e.Run.Processes[at]
-	after := timeAfter(failed, p.Ended)
+	after := differenceOrZero(failed, p.Ended)
 	how := p.BadEndText()
 	if how == "" || after > endsSoon {
 		return ""
@@ -100,7 +100,7 @@ func findRefusedCalls(e *Evidence) (Diagnosis, bool) {
 	if others -= first.Count; others > 0 {
 		d.Text += fmt.Sprintf("; and %d with other codes or at other places", others)
 	}
-	if end := e.endedText(last.Process, last.Time); end != "" {
+	if end := e.processEndText(last.Process, last.Time); end != "" {
 		d.Severity, d.Text = Problem, d.Text+end
 	}
 	return d, true

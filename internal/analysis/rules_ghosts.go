@@ -9,7 +9,7 @@ import (
 
 // findBetterPolicy finds a policy, or its limits, that do not serve what the best ghost would serve.
 func findBetterPolicy(e *Evidence) (Diagnosis, bool) {
-	now, would, known := e.compareGhost()
+	now, would, known := e.compareWithBestGhost()
 	best := leadingGhost(e.Run.Ghosts)
 	if !known || best.Policy == e.Run.Policy && e.isLimitNamed() {
 		return Diagnosis{}, false
@@ -33,24 +33,24 @@ func findBetterPolicy(e *Evidence) (Diagnosis, bool) {
 func (d *Diagnosis) nameLeanestGhost(e *Evidence) {
 	present := e.Run.Ghosts.PresentGhost()
 	if present == nil {
-		d.offerPolicies(lessMemory, "futhark", "slab", "arena")
+		d.offerBestPolicy(lessMemory, "futhark", "slab", "arena")
 		return
 	}
-	now, least := outcomeOf(present), present
+	now, least := outcomeOfGhost(present), present
 	for i := range e.Run.Ghosts.Rows {
 		g := &e.Run.Ghosts.Rows[i]
-		if o := outcomeOf(g); g.CoversRun() && lessMemory.hasGainedEnough(&now, &o) && g.PeakReserved < least.PeakReserved {
+		if o := outcomeOfGhost(g); g.CoversRun() && lessMemory.hasGainedEnough(&now, &o) && g.PeakReserved < least.PeakReserved {
 			least = g
 		}
 	}
 	if least != present && present.CoversRun() {
-		then := outcomeOf(least)
+		then := outcomeOfGhost(least)
 		then.Unpooled = e.Run.Totals.Unpooled
 		d.Text += "; simulated beside the run with " + least.Name + ": " + now.ComparedWithPresentText(then)
 	}
 }
 
-func outcomeOf(g *stats.Ghost) Outcome {
+func outcomeOfGhost(g *stats.Ghost) Outcome {
 	return Outcome{Hits: g.Hits, Requests: g.Requests, PeakReserved: g.PeakReserved}
 }
 
@@ -70,9 +70,9 @@ func leadingGhost(g *stats.Ghosts) (best *stats.Ghost) {
 	return best
 }
 
-// compareGhost returns what is served, and what the best ghost would serve: of late, or in a run that is over in all. known: it is
-// clearly more, also than what a ghost of the present policy serves.
-func (e *Evidence) compareGhost() (now, would Requests, known bool) {
+// compareWithBestGhost returns what is served, and what the best ghost would serve: of late, or in a run that is over in all.
+// known: it is clearly more, also than what a ghost of the present policy serves.
+func (e *Evidence) compareWithBestGhost() (now, would Requests, known bool) {
 	best, present := leadingGhost(e.Run.Ghosts), e.Run.Ghosts.PresentGhost()
 	if best == nil || present == nil || best.Present || e.Run.Policy == "none" {
 		return now, would, false

@@ -30,12 +30,12 @@ type vain struct {
 	until         uint64 // when the first of them left
 }
 
-// noteBlockLeft looks at a block that leaves the pool.
-func (v *vain) noteBlockLeft(x *run, b *heap.Block, how heap.How) {
+// noteBlockLeftPool looks at a block that leaves the pool.
+func (v *vain) noteBlockLeftPool(x *run, b *heap.Block, how heap.How) {
 	if b.State == heap.Slab || b.SubAllocation || how == heap.Reused || how == heap.Unknown {
 		return
 	}
-	stay := timeAfter(max(b.Freed, x.survey.first), x.heap.Now())
+	stay := differenceOrZero(max(b.Freed, x.survey.first), x.heap.Now())
 	if stay < vainLeast || stay < (x.survey.last-x.survey.first)/vainPart {
 		return
 	}
@@ -53,7 +53,7 @@ func (v *vain) noteBlockLeft(x *run, b *heap.Block, how heap.How) {
 // findUnusedFreeBlocks finds free blocks that no request took.
 func findUnusedFreeBlocks(e *Evidence) (Diagnosis, bool) {
 	v := &e.Whole.vain
-	if float64(v.bytes) < max(vainShare*float64(e.Run.Totals.PeakReserved), bytesLeast) || !e.isWorthwhile(float64(v.bytes)) {
+	if float64(v.bytes) < max(vainShare*float64(e.Run.Totals.PeakReserved), bytesLeast) || !e.isSizeWorthwhile(float64(v.bytes)) {
 		return Diagnosis{}, false
 	}
 	when := "all free from " + units.Duration(v.since) + " after the start on"
@@ -72,8 +72,9 @@ func findUnusedFreeBlocks(e *Evidence) (Diagnosis, bool) {
 // findIdlePool finds a pool that holds more than half of the peak in use without serving a request from it, while the program runs. Of a
 // run that is over findUnusedFreeBlocks knows whether a request came later.
 func findIdlePool(e *Evidence) (Diagnosis, bool) {
-	idle, peak, long := e.Run.Totals.Idle, e.Run.Totals.PeakInUse, timeAfter(e.Run.IdleSince, e.Run.Time)
-	if e.State != GoesOn || e.Run.IdleSince == 0 || long < max(min(e.Length/vainPart, idleLong), idleNS) || idle < bytesLeast || !e.isWorthwhile(float64(idle)) {
+	idle, peak, long := e.Run.Totals.Idle, e.Run.Totals.PeakInUse, differenceOrZero(e.Run.IdleSince, e.Run.Time)
+	if e.State != GoesOn || e.Run.IdleSince == 0 || long < max(min(e.Length/vainPart, idleLong), idleNS) || idle < bytesLeast ||
+		!e.isSizeWorthwhile(float64(idle)) {
 		return Diagnosis{}, false
 	}
 	if l := limitNamed(e.Run, "max_age"); l != nil && l.Value > 0 && math.Abs(float64(long)-1e9*l.Value) < idleSoon {
@@ -82,7 +83,7 @@ func findIdlePool(e *Evidence) (Diagnosis, bool) {
 	d := Diagnosis{
 		Severity: Advice, Title: "the pool keeps memory that nothing asks for", Share: shareOfWhole(idle, e.Run.Totals.PeakReserved),
 		Text: fmt.Sprintf("more than half of the peak in use (%s) is idle in the pool since %s after the start, %s now", units.FormatLong(peak),
-			units.Duration(timeAfter(e.Run.Started, e.Run.IdleSince)), units.FormatLong(idle)),
+			units.Duration(differenceOrZero(e.Run.Started, e.Run.IdleSince)), units.FormatLong(idle)),
 	}
 	d.explainWhenGivenBack(e, long)
 	return d, true

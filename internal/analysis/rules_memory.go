@@ -34,7 +34,7 @@ func findMemoryGrowth(e *Evidence) (Diagnosis, bool) {
 		d.placed = e.inProcessText(r.Process) != ""
 	}
 	certain := d.Title
-	e.downgradeIfLost(&d, "releases", doubted)
+	e.downgradeIfEventsLost(&d, "releases", doubted)
 	if r.Iterations == 0 && d.Title == certain {
 		d.Brief = "+" + bytes + "/s at " + r.Site
 		if full := r.fullInText(); full != "" {
@@ -108,7 +108,7 @@ func findMemoryKeptByIterations(e *Evidence) (Diagnosis, bool) {
 		d.Tag = tags[0].Name
 		d.Text += fmt.Sprintf("; most at the peak comes from %s", d.Tag)
 	}
-	e.downgradeIfLost(&d, "releases", doubted)
+	e.downgradeIfEventsLost(&d, "releases", doubted)
 	return d, true
 }
 
@@ -150,7 +150,7 @@ func findLeaks(e *Evidence) (Diagnosis, bool) {
 		}
 		d.Text += "; " + which + " retained, and released too few times for that"
 	}
-	e.downgradeIfLost(&d, "releases", fmt.Sprintf("%s perhaps %s", units.Count(buffers, noun), how))
+	e.downgradeIfEventsLost(&d, "releases", fmt.Sprintf("%s perhaps %s", units.Count(buffers, noun), how))
 	return d, true
 }
 
@@ -187,7 +187,7 @@ func findFullDevice(e *Evidence) (Diagnosis, bool) {
 	if name := p.TitleAmongSeveral(); name != "" && len(e.Run.Processes) > 1 {
 		d.Text += ", by " + name
 	}
-	room := timeAfter(inUse, uint64(deviceShare*float64(p.DeviceMemory)))
+	room := differenceOrZero(inUse, uint64(deviceShare*float64(p.DeviceMemory)))
 	if l := limitNamed(e.Run, stats.MaxCachedBytes); l != nil && room > 0 && float64(room) < l.Value {
 		d.Knob = Knob{Limit: l.Name, Value: strconv.FormatUint(room, 10), Why: "this is what remains beside the memory in use"}
 	}
@@ -220,9 +220,9 @@ func (e *Evidence) diagnoseSpill(p *stats.Spill) (Diagnosis, bool) {
 
 func findHighWaste(e *Evidence) (Diagnosis, bool) {
 	m := e.Memory
-	wasted := timeAfter(m.Requested, m.InUse)
+	wasted := differenceOrZero(m.Requested, m.InUse)
 	rate := wasteOf(int64(m.InUse), int64(m.Requested))
-	if rate < wasteHigh || wasted < bytesLeast || !e.isWorthwhile(float64(wasted)) {
+	if rate < wasteHigh || wasted < bytesLeast || !e.isSizeWorthwhile(float64(wasted)) {
 		return Diagnosis{}, false
 	}
 	d := Diagnosis{
@@ -249,8 +249,8 @@ func findFragmentation(e *Evidence) (Diagnosis, bool) {
 		return Diagnosis{}, false
 	}
 	m := e.Memory
-	free := timeAfter(m.InUse, m.Reserved)
-	if m.Fragmentation < fragmentationHigh || free < bytesLeast || !e.isWorthwhile(float64(free)) || float64(free) < idleShare*float64(m.Reserved) {
+	free := differenceOrZero(m.InUse, m.Reserved)
+	if m.Fragmentation < fragmentationHigh || free < bytesLeast || !e.isSizeWorthwhile(float64(free)) || float64(free) < idleShare*float64(m.Reserved) {
 		return Diagnosis{}, false
 	}
 	text := units.FormatLong(free) + " is free"
@@ -265,13 +265,13 @@ func findFragmentation(e *Evidence) (Diagnosis, bool) {
 	return d, true
 }
 
-// findHostedMemory finds memory that is slow because of the pool.
-func findHostedMemory(e *Evidence) (Diagnosis, bool) {
+// findSlowPoolMemory finds memory that is slow because of the pool.
+func findSlowPoolMemory(e *Evidence) (Diagnosis, bool) {
 	h := e.Run.Hosted
 	d := Diagnosis{
 		Severity: Advice, Title: "buffers are in the host's memory", Share: shareOfWhole(h.Bytes, e.Run.Totals.PeakInUse),
 		Text: fmt.Sprintf("%s (%s) got it, as the device lacked what the pool wasted; it is slower", units.Count(h.Buffers, "create"), units.FormatLong(h.Bytes)),
 	}
-	d.offerPolicies(lessMemory, "futhark")
+	d.offerBestPolicy(lessMemory, "futhark")
 	return d, h.Buffers > 0
 }

@@ -32,15 +32,15 @@ const mostPart = 0.9
 // pairLeft is the part of what a call site opened that must be open: one in this many.
 const pairLeft = 4
 
-// newPairRule returns the rule for one type of pairs: the call site that leaves the most open.
-func newPairRule(kind stats.ObjectType) func(*Evidence) (Diagnosis, bool) {
+// unpairedCallRule returns the rule for one type of pairs: the call site that leaves the most open.
+func unpairedCallRule(kind stats.ObjectType) func(*Evidence) (Diagnosis, bool) {
 	return func(e *Evidence) (Diagnosis, bool) {
 		words := pairings[kind]
 		for i := range e.Run.Pairs {
 			c := &e.Run.Pairs[i]
 			for k := range c.Sites { // the most open first
 				if s := &c.Sites[k]; c.Type == kind && (words.leavesTooManyOpen(s, e.State) || words.growsEachIteration(e, c, s)) {
-					return words.diagnosisOfOpen(e, c, s), true
+					return words.diagnoseOpenPairs(e, c, s), true
 				}
 			}
 		}
@@ -69,8 +69,8 @@ func (w *pairing) growsEachIteration(e *Evidence, c *stats.ObjectCount, s *stats
 	return each >= 1 && all >= mostPart*float64(c.Live)
 }
 
-// diagnosisOfOpen is about a call site that leaves pairs open.
-func (w *pairing) diagnosisOfOpen(e *Evidence, c *stats.ObjectCount, s *stats.ObjectSite) Diagnosis {
+// diagnoseOpenPairs is about a call site that leaves pairs open.
+func (w *pairing) diagnoseOpenPairs(e *Evidence, c *stats.ObjectCount, s *stats.ObjectSite) Diagnosis {
 	d := Diagnosis{Severity: Problem, Title: w.title, Tag: s.Tag, Share: shareOfWhole(s.Live, s.Created), Text: w.openedAndClosedText(s, e.Run.Transfers.OwnSites)}
 	if e.Whole != nil {
 		if s.Grown > 0 {
@@ -83,7 +83,7 @@ func (w *pairing) diagnosisOfOpen(e *Evidence, c *stats.ObjectCount, s *stats.Ob
 	if in := e.inProcessText(s.Most.Process); in != "" {
 		d.Text, d.placed = d.Text+fmt.Sprintf("; %d of the %d that stay open are%s", s.Most.Live, s.Live, in), true
 	}
-	e.downgradeIfLost(&d, w.closes, w.title+", perhaps")
+	e.downgradeIfEventsLost(&d, w.closes, w.title+", perhaps")
 	return d
 }
 
@@ -106,12 +106,13 @@ func (w *pairing) openedAndClosedText(s *stats.ObjectSite, own bool) string {
 	return text
 }
 
-// FindUnpaired are the findings about maps without unmaps, retains without releases and acquires without releases in a snapshot. attached: see Evidence.
-func FindUnpaired(s *stats.Snapshot, attached bool) (list []Diagnosis) {
+// FindUnpairedCalls are the findings about maps without unmaps, retains without releases and acquires without releases in a
+// snapshot. attached: see Evidence.
+func FindUnpairedCalls(s *stats.Snapshot, attached bool) (list []Diagnosis) {
 	e := EvidenceOfSnapshot(s)
 	e.Attached = attached
 	for _, kind := range []stats.ObjectType{stats.Mappings, stats.References, stats.Acquisitions} {
-		if d, found := newPairRule(kind)(e); found {
+		if d, found := unpairedCallRule(kind)(e); found {
 			list = append(list, d)
 		}
 	}

@@ -35,7 +35,7 @@ func TestPairsThatStayOpen(t *testing.T) {
 			Pairs: []stats.ObjectCount{{Type: c.kind, Live: c.site.Live, Sites: []stats.ObjectSite{c.site}}},
 		}
 		got := ""
-		for _, d := range FindUnpaired(s, false) {
+		for _, d := range FindUnpairedCalls(s, false) {
 			got += d.Text
 		}
 		if got != c.want {

@@ -69,7 +69,7 @@ func findLoopWithoutPool(e *Evidence) (Diagnosis, bool) {
 		Severity: Advice, Title: "every iteration goes to the driver", Share: shareOfWhole(lost, e.Length),
 		Text: fmt.Sprintf("%s of poolable buffers took %s%s", units.Count(t.MissReasons[wire.MissPolicy], "create"), e.callTimeText(lost, false), probes),
 	}
-	d.offerPolicies(moreHits, "futhark", "slab", "arena")
+	d.offerBestPolicy(moreHits, "futhark", "slab", "arena")
 	d.needed = true
 	return d, true
 }
@@ -100,7 +100,7 @@ func findHarmfulLimit(e *Evidence) (Diagnosis, bool) {
 	for _, reason := range []wire.Miss{wire.MissLimit, wire.MissTagCap} {
 		knob, n := e.knobForMiss(reason), l.Reasons[reason]
 		if reason == wire.MissLimit { // each block that another limit evicted explains one miss at most
-			_, others := limitThatEvicts(e.Run)
+			_, others := limitThatEvictsMost(e.Run)
 			n -= min(n, others)
 		}
 		if n >= requestsLeast && knob.Limit != "" {
@@ -118,12 +118,12 @@ func (e *Evidence) doMissesFollowGrowth(reason wire.Miss) bool {
 	return e.Rise != nil && reason == wire.MissCold
 }
 
-// findNothingCarved finds a policy that cannot do its work, or has none to do.
-func findNothingCarved(e *Evidence) (Diagnosis, bool) {
+// findUselessPolicy finds a policy that cannot do its work, or has none to do.
+func findUselessPolicy(e *Evidence) (Diagnosis, bool) {
 	t, least := &e.Run.Totals, uint64(1)
 	d := Diagnosis{Severity: Advice, Title: e.Run.Policy + " makes no sub-allocations", Text: e.Run.WhyNothingCarved()}
 	if d.Text != "" {
-		d.offerPolicies(anyGain, "futhark")
+		d.offerBestPolicy(anyGain, "futhark")
 		return d, true
 	}
 	if e.State == GoesOn {
@@ -204,11 +204,11 @@ func (e *Evidence) knobForMiss(reason wire.Miss) Knob {
 		now.cachedMost = uint64(min(2*l.Value, 1<<62))
 	}
 	if knob, known := e.kneeKnob(); known && reason == wire.MissLimit {
-		if most, _ := limitThatEvicts(s); most == wire.EvictLimit {
+		if most, _ := limitThatEvictsMost(s); most == wire.EvictLimit {
 			return knob
 		}
 	}
-	knob := now.knobForReason(reason, s)
+	knob := now.knobForMissReason(reason, s)
 	if knob.Limit != "" {
 		knob.Why = "" // which a replay says
 	}

@@ -25,7 +25,7 @@ func mistakeFindings(e *Evidence) (list []Diagnosis) {
 			d.Severity, d.Title = Advice, d.Title+notCertain
 		}
 		if e.Attached { // the library sees mistakes itself; here calls that are lost make others look wrong
-			e.downgradeIfLost(&d, "calls that make it correct", f.Kind.String()+notCertain)
+			e.downgradeIfEventsLost(&d, "calls that make it correct", f.Kind.String()+notCertain)
 		}
 		list = append(list, d)
 	}
@@ -81,8 +81,8 @@ func findCopyingCreates(e *Evidence) (Diagnosis, bool) {
 	}, true
 }
 
-// findHoistable finds the temporary buffers whose driver calls take the most time.
-func findHoistable(e *Evidence) (Diagnosis, bool) {
+// findHoistableBuffers finds the temporary buffers whose driver calls take the most time.
+func findHoistableBuffers(e *Evidence) (Diagnosis, bool) {
 	repeats := slices.ContainsFunc(e.Whole.Phases, func(p Phase) bool { return p.Iterations > 0 })
 	if len(e.Whole.Temporaries) == 0 || !repeats {
 		return Diagnosis{}, false
@@ -102,7 +102,7 @@ func findHoistable(e *Evidence) (Diagnosis, bool) {
 // findHeldTooLong finds memory that others could have had.
 func findHeldTooLong(e *Evidence) (Diagnosis, bool) {
 	idle := &e.Whole.Idle
-	if idle.Site == "" || idle.Bytes < max(lagShare*idle.InUse, lagBytes) || !e.isWorthwhile(idle.Bytes) || idle.Median < lagLeast {
+	if idle.Site == "" || idle.Bytes < max(lagShare*idle.InUse, lagBytes) || !e.isSizeWorthwhile(idle.Bytes) || idle.Median < lagLeast {
 		return Diagnosis{}, false
 	}
 	unused, inUse := units.FormatApart(uint64(idle.Bytes), uint64(idle.InUse))

@@ -18,13 +18,13 @@ const (
 // so.
 func findOverReserved(e *Evidence) (Diagnosis, bool) {
 	m, inUse := e.Whole.most, e.Run.Totals.PeakInUse
-	most := reservedOf(&m)
-	beyond := timeAfter(inUse, most)
+	most := reservedBytes(&m)
+	beyond := differenceOrZero(inUse, most)
 	d := Diagnosis{Severity: Advice, Title: "the pool reserves much more than is in use", Share: shareOfWhole(beyond, most)}
 	if d.Share < beyondShare || beyond < bytesLeast || e.Run.Spill != nil || e.Run.Lost > 0 || e.Run.Totals.Alternative > 0 || e.isFreeExplained() {
 		return Diagnosis{}, false
 	}
-	if !e.isWorthwhile(float64(beyond)) {
+	if !e.isSizeWorthwhile(float64(beyond)) {
 		if d.Severity = Note; d.Share < beyondMuch || beyond < beyondLeast {
 			return Diagnosis{}, false
 		}
@@ -52,5 +52,7 @@ func (e *Evidence) isFreeExplained() bool {
 	return false
 }
 
-// reservedOf adds up what the driver has given out.
-func reservedOf(g *heap.Gauges) uint64 { return nonNegative(g.InUse + g.Cached + g.Cooling + g.Room) }
+// reservedBytes adds up what the driver has given out.
+func reservedBytes(g *heap.Gauges) uint64 {
+	return nonNegative(g.InUse + g.Cached + g.Cooling + g.Room)
+}

@@ -81,7 +81,7 @@ func newRun(o *Options, s *survey) *run {
 }
 
 // relativeTime makes a time relative to the start.
-func (x *run) relativeTime(ns uint64) uint64 { return timeAfter(x.started, ns) }
+func (x *run) relativeTime(ns uint64) uint64 { return differenceOrZero(x.started, ns) }
 
 func (x *run) processOf(number uint32) *process {
 	p := x.latest
@@ -106,7 +106,7 @@ func (x *run) handleRecord(r *wire.Record) {
 		x.noteEvictedByLimit(r.Process, r.AsEvict())
 	}
 	if x.survey.happenedInPart(r) {
-		x.moves.handleBeforeHeap(x.heap.FindProcess(r.Process), r)
+		x.moves.handleRecordBeforeHeap(x.heap.FindProcess(r.Process), r)
 	}
 	x.model.Apply(r)
 	x.inUse.setValue(x.total.InUse, x.relativeTime(r.Time))
@@ -167,7 +167,7 @@ func (x *run) advanceTo(r *wire.Record) {
 			x.clock = r.Time
 		}
 		if x.line.Step > 0 && r.Kind == wire.KindCreate {
-			switch r.AsCreate().OutcomeOfPresent() {
+			switch r.AsCreate().PresentOutcome() {
 			case wire.OutcomeHit:
 				x.line.Hits[x.line.at]++
 			case wire.OutcomeMiss:
@@ -201,7 +201,7 @@ func (x *run) raisePeaks() {
 			x.peak.fragmentation = x.model.Fragmentation()
 		}
 	}
-	if now, most := reservedOf(t), reservedOf(&x.most); now > most || now == most && t.InUse > x.most.InUse {
+	if now, most := reservedBytes(t), reservedBytes(&x.most); now > most || now == most && t.InUse > x.most.InUse {
 		x.most = *t
 	}
 	x.line.samplePoint(t)
@@ -211,14 +211,14 @@ func (x *run) raisePeaks() {
 func (x *run) ObjectAllocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 	s := x.books.siteOf(p.Number, o.Tag)
 	w := x.rowOf(s)
-	x.peak.saveBeforeChange(s)
+	x.peak.saveSiteBeforeChange(s)
 	s.buffers++
 	var own int64
 	if o.Owns {
 		own = int64(o.Granted)
 		s.inUse += own
 		s.requested += int64(o.Size)
-		x.addToSeries(w, own)
+		x.addToSiteSeries(w, own)
 	}
 	x.moves.countHostCopies(p, o, 1)
 	if o.CarriedOver {
@@ -233,7 +233,7 @@ func (x *run) ObjectAllocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
 	x.sizes.addValue(o.Size, o.Size)
 	x.simplest.countCreate(p, o)
 	at := x.processOf(p.Number)
-	o.Note = x.threadStream(at, o.Thread).countCreate(x.heap.Now(), level{p.InUse, p.Live}, own, x.model.ObjectsHeld(p.Number))
+	o.Note = x.threadStream(at, o.Thread).countCreate(x.heap.Now(), level{p.InUse, p.Live}, own, x.model.HeldObjectCounts(p.Number))
 	switch {
 	case o.Outcome == wire.OutcomeMiss:
 		if !o.Alternative {
@@ -259,8 +259,8 @@ func (x *run) countCost(o *heap.Object) {
 	x.creates.addCall(o.Granted, o.Cost)
 }
 
-// addToSeries changes the series of a call site.
-func (x *run) addToSeries(w *row, bytes int64) {
+// addToSiteSeries changes the series of a call site.
+func (x *run) addToSiteSeries(w *row, bytes int64) {
 	if w.series >= 0 {
 		x.line.tags[w.series] += bytes
 	}
@@ -270,18 +270,18 @@ func (x *run) addToSeries(w *row, bytes int64) {
 func (x *run) MemoryFreed(p *heap.Process, o *heap.Object, how heap.How) {
 	s := x.books.siteOf(p.Number, o.Tag)
 	w := x.rowOf(s)
-	x.peak.saveBeforeChange(s)
+	x.peak.saveSiteBeforeChange(s)
 	s.buffers--
 	x.moves.countHostCopies(p, o, -1)
 	if o.Owns {
 		s.inUse -= int64(o.Granted)
 		s.requested -= int64(o.Size)
-		x.addToSeries(w, -int64(o.Granted))
+		x.addToSiteSeries(w, -int64(o.Granted))
 	}
 	x.spent.noteObjectFreed(x, p, o)
 	switch {
 	case how == heap.Leaked, how == heap.Held, how == heap.Cut && !x.cut: // or its process outlived the program
-		s.countLeft(o)
+		s.countLeftBehind(o)
 	case how == heap.Cut:
 	case x.record != nil && x.record.CarriedOver(): // it never lived in this part, or goes on as something larger
 		if o.CarriedOver && w.isBeforeAttach() {
@@ -318,7 +318,7 @@ func (x *run) BlockPooled(p *heap.Process, b *heap.Block) { x.changePooledOfSite
 // BlockUnpooled implements heap.Observer.
 func (x *run) BlockUnpooled(p *heap.Process, b *heap.Block, how heap.How) {
 	x.changePooledOfSite(p, b, -1)
-	x.vain.noteBlockLeft(x, b, how)
+	x.vain.noteBlockLeftPool(x, b, how)
 }
 
 // changePooledOfSite changes what the pool holds of a call site. Free memory in slabs belongs to none.
@@ -334,7 +334,7 @@ func (x *run) changePooledOfSite(p *heap.Process, b *heap.Block, sign int64) {
 // makeAnalysis makes the Analysis.
 func (x *run) makeAnalysis() *Analysis {
 	x.advanceToEnd()
-	x.snapshot = x.model.Publish()
+	x.snapshot = x.model.PublishSnapshot()
 	a := &Analysis{
 		Run: Run{
 			Header: x.options.Header, Footer: x.options.Footer, Whole: x.options.Whole, Started: x.started,
@@ -349,11 +349,11 @@ func (x *run) makeAnalysis() *Analysis {
 	}
 	x.record = nil
 	for _, p := range x.heap.Processes() {
-		x.heap.EndObjects(p, p.HowLeft(x.cut))
+		x.heap.EndObjects(p, p.HowMemoryEnds(x.cut))
 	}
 	x.dropKilledLeaks()
 	a.Lifetimes, a.Lag, a.Temporaries, a.Leaks = x.lifetimes.nonEmptyBins(), x.sumLag(), x.listTemporaries(), x.listLeaks()
-	a.Misses, a.Timeline, a.Flame = x.misses.listMisses(x), x.line.Timeline, x.callTree()
+	a.Misses, a.Timeline, a.Flame = x.misses.listMissReasons(x), x.line.Timeline, x.callTree()
 	a.Growth, a.Timeline.Machine = x.machineGrowth(a.Phases), x.machine.listSeries(&a.Timeline, x.started)
 	a.Transfers = x.transferFindings(a)
 	x.fillInUsedLately(a)

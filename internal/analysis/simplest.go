@@ -26,7 +26,7 @@ type kind struct {
 	size          uint64
 }
 
-func kindOf(p *heap.Process, o *heap.Object) kind {
+func kindOfObject(p *heap.Process, o *heap.Object) kind {
 	return kind{p.Number, o.Scope, o.Access, o.Shape, o.Size}
 }
 
@@ -40,7 +40,7 @@ func (s *simplest) countCreate(p *heap.Process, o *heap.Object) {
 		return
 	}
 	s.requests++
-	if free := s.freeOf(kindOf(p, o)); free != nil && *free > 0 {
+	if free := s.freeBlocksOfKind(kindOfObject(p, o)); free != nil && *free > 0 {
 		*free--
 		s.hits++
 		return
@@ -52,8 +52,8 @@ func (s *simplest) countRelease(p *heap.Process, o *heap.Object) {
 	if !isPoolRequest(o) || o.CarriedOver {
 		return
 	}
-	k := kindOf(p, o)
-	if s.freeOf(k) == nil {
+	k := kindOfObject(p, o)
+	if s.freeBlocksOfKind(k) == nil {
 		if len(s.free) == kindsMax {
 			return
 		}
@@ -66,8 +66,8 @@ func (s *simplest) countRelease(p *heap.Process, o *heap.Object) {
 	*s.latestFree++
 }
 
-// freeOf returns how many blocks of a kind are free, nil for a kind that no release had. Most come several times in turn.
-func (s *simplest) freeOf(k kind) *uint64 {
+// freeBlocksOfKind returns how many blocks of a kind are free, nil for a kind that no release had. Most come several times in turn.
+func (s *simplest) freeBlocksOfKind(k kind) *uint64 {
 	if s.latestFree == nil || k != s.latest {
 		s.latest, s.latestFree = k, s.free[k]
 	}

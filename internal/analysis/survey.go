@@ -67,7 +67,7 @@ func (s *survey) handleRecord(r *wire.Record) {
 		s.noteCall(r)
 	}
 	s.names.AddRecord(r)
-	s.highest.applyAndRaise(s, r)
+	s.highest.applyAndRaisePeak(s, r)
 	if r.Kind == wire.KindUse {
 		s.noteUse(r)
 	}

@@ -32,7 +32,7 @@ func newTimeline(s *survey, o *Options, started uint64) *timeline {
 	if s.events > 0 {
 		l.Step = max(1, (s.last-s.first)/PointsMax+1)
 		points := int((s.last-s.first)/l.Step) + 1
-		l.begin, l.Start = s.first, timeAfter(started, s.first)
+		l.begin, l.Start = s.first, differenceOrZero(started, s.first)
 		l.InUse, l.Cached, l.Cooling = make([]uint64, points), make([]uint64, points), make([]uint64, points)
 		l.Idle, l.MostCached, l.MostCooling = make([]uint64, points), make([]uint64, points), make([]uint64, points)
 		l.Hits, l.Misses = make([]uint64, points), make([]uint64, points)
@@ -67,8 +67,8 @@ func (l *timeline) makeSeries(list *[]Series, values *[]int64, names []string) (
 	return places, more
 }
 
-// seriesPlaces returns the indexes of the series of a name, -1 if it has none.
-func (l *timeline) seriesPlaces(name string, wanted bool) (tag, free int) {
+// seriesIndices returns the indexes of the series of a name, -1 if it has none.
+func (l *timeline) seriesIndices(name string, wanted bool) (tag, free int) {
 	place := func(places map[string]int, more bool) int {
 		at, known := places[name]
 		switch {
@@ -136,5 +136,5 @@ func wasteOf(granted, requested int64) float64 {
 	return float64(granted-max(requested, 0)) / float64(granted)
 }
 
-// timeAfter returns a time after the start.
-func timeAfter(started, time uint64) uint64 { return time - min(started, time) }
+// differenceOrZero returns b - a, 0 if a is larger.
+func differenceOrZero(a, b uint64) uint64 { return b - min(a, b) }

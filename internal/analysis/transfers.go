@@ -78,7 +78,7 @@ var transferAdvice = map[TransferKind]string{
 func (x *run) transferFindings(a *Analysis) []TransferFinding {
 	m := &x.moves
 	for _, t := range m.threads {
-		m.endSmallRun(t)
+		m.endSmallTransfers(t)
 	}
 	unified := x.snapshot.Transfers.Unified
 	rows := map[moveKey]*TransferFinding{}
@@ -121,15 +121,15 @@ func (x *run) transferFindings(a *Analysis) []TransferFinding {
 			list = append(list, *row)
 		}
 	}
-	list = append(list, findReturned(&x.snapshot.Transfers)...)
+	list = append(list, findReturnedContents(&x.snapshot.Transfers)...)
 	slices.SortFunc(list, func(a, b TransferFinding) int {
 		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 	})
 	return list
 }
 
-// findReturned finds buffers whose contents went back to a device that had had them.
-func findReturned(t *stats.Transfers) (list []TransferFinding) {
+// findReturnedContents finds buffers whose contents went back to a device that had had them.
+func findReturnedContents(t *stats.Transfers) (list []TransferFinding) {
 	var all uint64
 	for i := range t.Directions {
 		all += t.Directions[i].Bytes
@@ -175,7 +175,7 @@ func (x *run) weighFinding(f *TransferFinding, warm *stats.Flow, a *Analysis) bo
 		f.Share = max(f.Share, ofCalls)
 		return f.Count >= smallLeast && (inTime || ofCalls >= moveShare)
 	case Copied:
-		return f.Count >= movesLeast && matters(f.nsOfCopying(), moveShare)
+		return f.Count >= movesLeast && matters(f.copyingNS(), moveShare)
 	case ColdRead: // likewise: at most what fresh pages take, half of that, and what is longer than into warm memory
 		most := f.Bytes / 2
 		if f.Waited {
@@ -192,9 +192,9 @@ func (x *run) weighFinding(f *TransferFinding, warm *stats.Flow, a *Analysis) bo
 	return f.Count >= movesLeast && f.Bytes >= bytesLeast && ofBytes >= moveShare
 }
 
-// nsOfCopying is how many ns of the calls count as copying: much of their time may be waiting for other commands, so at most what such calls
-// took that had none to wait for, and at most 1 ns per byte.
-func (f *TransferFinding) nsOfCopying() uint64 {
+// copyingNS is how many ns of the calls count as copying: much of their time may be waiting for other commands, so at most what
+// such calls took that had none to wait for, and at most 1 ns per byte.
+func (f *TransferFinding) copyingNS() uint64 {
 	most := f.Bytes
 	if f.rate > 0 {
 		most = min(most, uint64(float64(f.Bytes)/f.rate*1e9))
@@ -219,22 +219,22 @@ func transferRule(kind TransferKind) func(*Evidence) (Diagnosis, bool) {
 		if e.Whole != nil {
 			list = e.Whole.Transfers
 		} else {
-			list = findReturned(&e.Run.Transfers)
+			list = findReturnedContents(&e.Run.Transfers)
 		}
 		f := largestUnreported(list, kind)
 		if f == nil {
 			return Diagnosis{}, false
 		}
-		if kind == SecondOne && !e.isWorthwhile(float64(f.Bytes)) {
+		if kind == SecondOne && !e.isSizeWorthwhile(float64(f.Bytes)) {
 			return Diagnosis{}, false
 		}
-		d := Diagnosis{Severity: Advice, Title: string(kind), Tag: f.Name, Share: f.Share, Text: f.text(e)}
+		d := Diagnosis{Severity: Advice, Title: string(kind), Tag: f.Name, Share: f.Share, Text: f.findingText(e)}
 		if kind == Returned && e.Run.Transfers.Unified {
 			d.Severity = Note
 			d.Text += "; here the devices share the host's memory, and little may be copied"
 		}
 		if kind != Copied && kind != SecondOne && kind != ColdRead {
-			e.downgradeIfLost(&d, "commands in between", string(kind)+", perhaps")
+			e.downgradeIfEventsLost(&d, "commands in between", string(kind)+", perhaps")
 		}
 		return d, true
 	}
@@ -262,8 +262,8 @@ func (f *TransferFinding) hasSameCalls(o *TransferFinding) bool {
 	return f.Name == o.Name && both(Copied) && both(Blocking)
 }
 
-// text says what was found, and what to do.
-func (f *TransferFinding) text(e *Evidence) string {
+// findingText says what was found, and what to do.
+func (f *TransferFinding) findingText(e *Evidence) string {
 	if f.Kind == Returned {
 		return fmt.Sprintf("%s a command on one device needed what only another had, %s in all, of buffers from %s: drivers copy it then; %s",
 			units.Count(f.Count, "time"), units.FormatLong(f.Bytes), f.Name, f.Advice)
@@ -276,7 +276,7 @@ func (f *TransferFinding) text(e *Evidence) string {
 	switch {
 	case f.NS == 0:
 	case f.Kind == Copied: // a map waits for commands as well
-		what += ", a map may save up to " + units.Duration(f.nsOfCopying()) + " (estimated)" + f.partOfWindowText()
+		what += ", a map may save up to " + units.Duration(f.copyingNS()) + " (estimated)" + f.partOfWindowText()
 	case f.Waited || f.Kind == Blocking || f.Kind == BlockingMap:
 		what += fmt.Sprintf(", %s including waits for earlier commands%s", took, f.partOfWindowText())
 	default:

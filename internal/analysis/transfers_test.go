@@ -323,11 +323,11 @@ func TestCallsOfTwoFindings(t *testing.T) {
 // Most of the time of a blocking copy may be a wait for commands, which a map waits for, too.
 func TestWhatAMapMaySave(t *testing.T) {
 	f := TransferFinding{Kind: Copied, Name: "a.c:1 f", Count: 6, Bytes: 24_000_000, NS: 117_550_000, Certain: true, Advice: "map"}
-	if got, want := f.text(&Evidence{}), "6 calls, 22.9 MiB in all, a map may save up to 24ms (estimated) at a.c:1 f: map"; got != want {
+	if got, want := f.findingText(&Evidence{}), "6 calls, 22.9 MiB in all, a map may save up to 24ms (estimated) at a.c:1 f: map"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	f.rate = 10e9
-	if got := f.nsOfCopying(); got != 2_400_000 {
+	if got := f.copyingNS(); got != 2_400_000 {
 		t.Errorf("%d ns, where such calls take 2.4 ms if they wait for nothing", got)
 	}
 }
@@ -344,7 +344,7 @@ func TestCopiesThatWaitForNothing(t *testing.T) {
 	a := s.analyse(t)
 	at := slices.IndexFunc(a.Transfers, func(f TransferFinding) bool { return f.Kind == Copied })
 	if at >= 0 {
-		t.Errorf("copying takes %d ns of %d, a hundredth of the run at most", a.Transfers[at].nsOfCopying(), a.Transfers[at].NS)
+		t.Errorf("copying takes %d ns of %d, a hundredth of the run at most", a.Transfers[at].copyingNS(), a.Transfers[at].NS)
 	}
 }
 
@@ -366,7 +366,7 @@ func TestBlockingReadsWait(t *testing.T) {
 	for kind, want := range map[TransferKind]bool{Blocking: true, Small: false} {
 		f := TransferFinding{Kind: kind, Name: "a", Count: 12, NS: 5, Certain: true, Share: 0.125, within: 0.125}
 		const said = "5ns including waits for earlier commands, 12.5 % of the time after the first call at a" // the first may have taken all
-		if text := f.text(&Evidence{Run: &stats.Snapshot{}, Length: 10}); strings.Contains(text, said) != want {
+		if text := f.findingText(&Evidence{Run: &stats.Snapshot{}, Length: 10}); strings.Contains(text, said) != want {
 			t.Errorf("%s: %q", kind, text)
 		}
 	}
@@ -401,7 +401,7 @@ func TestThreadsThatWaitAtTheSameTime(t *testing.T) {
 		if len(a.Transfers) != 1 || a.Transfers[0].Count != 40 || math.Abs(a.Transfers[0].Share-test.share) > 0.02 {
 			t.Fatalf("%s: %+v", name, a.Transfers)
 		}
-		text := a.Transfers[0].text(&Evidence{Run: a.Snapshot, Length: 1000 * ms})
+		text := a.Transfers[0].findingText(&Evidence{Run: a.Snapshot, Length: 1000 * ms})
 		if strings.Contains(text, "400ms of all threads together") != test.ofAllTogether {
 			t.Errorf("%s: %s", name, text)
 		}

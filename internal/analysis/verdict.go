@@ -31,14 +31,14 @@ func (l *Live) Verdict() (v Verdict, judged string) {
 		v = Wrong
 	case has(Advice):
 		v = Improvable
-	case l.hasJudged() && !slices.ContainsFunc(l.Points, func(d Diagnosis) bool { return d.About != AboutContents }):
+	case l.hasJudgedLongEnough() && !slices.ContainsFunc(l.Points, func(d Diagnosis) bool { return d.About != AboutContents }):
 		v = Fine
 	}
 	return v, l.judgedSentence()
 }
 
-// hasJudged reports whether there was something to judge, for long enough. A run that ended is judged by all that it did.
-func (l *Live) hasJudged() bool {
+// hasJudgedLongEnough reports whether there was something to judge, for long enough. A run that ended is judged by all that it did.
+func (l *Live) hasJudgedLongEnough() bool {
 	s := l.latest
 	switch {
 	case s == nil || s.Totals.Creates == 0:
@@ -53,9 +53,9 @@ func (l *Live) hasJudged() bool {
 func (l *Live) judgedNS() uint64 {
 	switch s := l.latest; {
 	case l.Still: // a moment of a recording, which knows what was before
-		return timeAfter(s.Started, s.Time)
+		return differenceOrZero(s.Started, s.Time)
 	case l.begun > 0:
-		return timeAfter(l.begun, s.Time)
+		return differenceOrZero(l.begun, s.Time)
 	}
 	return 0
 }
@@ -65,7 +65,7 @@ func (l *Live) judgedSentence() string {
 	switch s := l.latest; {
 	case s == nil || s.Totals.Creates == 0:
 		return "no allocation to judge"
-	case !l.hasJudged():
+	case !l.hasJudgedLongEnough():
 		return fmt.Sprintf("watching… (judged in %d s)", (judgedNS-l.judgedNS()+999_999_999)/1_000_000_000)
 	case allEnded(s):
 		return "fine: no mistake, all memory released; " + comparedPoliciesText(s, "was", "")

@@ -234,7 +234,7 @@ func TestChangesThatMakeItWorse(t *testing.T) {
 		{Effect{Hits: 19, Requests: 19}, Effect{Hits: 0, Requests: 100}, false},
 	} {
 		var l Live
-		l.JudgeChange(&Change{Label: "policy futhark → pinned", Before: test.before, After: test.after})
+		l.SetLatestChange(&Change{Label: "policy futhark → pinned", Before: test.before, After: test.after})
 		l.Update(lively(5))
 		d := titled(&l, "worse since policy futhark → pinned")
 		if (d != nil) != test.worse || d != nil && (d.Severity != Advice || d.About != AboutChange) {

@@ -17,9 +17,9 @@ func processOf(s *stats.Snapshot, number uint32) *stats.Process {
 	return &s.Processes[at]
 }
 
-// processTotals returns the figures of the process of a phase: the others may have ended before, or go on. Where they are unknown, they are
-// those of the run.
-func (x *run) processTotals(p *Phase) *stats.Totals {
+// totalsOfPhaseProcess returns the figures of the process of a phase: the others may have ended before, or go on. Where they
+// are unknown, they are those of the run.
+func (x *run) totalsOfPhaseProcess(p *Phase) *stats.Totals {
 	if q := processOf(x.snapshot, p.Process); q != nil {
 		return &q.Totals
 	}
@@ -60,7 +60,7 @@ func LeftByProcessText(s *stats.Snapshot, leaks []Leak) string {
 	broken := !slices.ContainsFunc(s.Processes, func(p stats.Process) bool { return p.State != stats.Running })
 	for i := range s.Processes {
 		p, left := &s.Processes[i], uint64(0)
-		if !held && (s.MayRelease(p) || p.State == stats.Running && !broken) {
+		if !held && (s.IsNotKnownToLeak(p) || p.State == stats.Running && !broken) {
 			continue
 		}
 		for k := range p.Tags {

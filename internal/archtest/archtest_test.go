@@ -20,7 +20,7 @@ func TestRepositoryFollowsItsPlan(t *testing.T) {
 	if len(files) < 10 {
 		t.Fatalf("only %d files found: the walk is broken", len(files))
 	}
-	for _, finding := range Check(files) {
+	for _, finding := range CheckImports(files) {
 		t.Error(finding)
 	}
 }
@@ -72,7 +72,7 @@ func TestCheckFinds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			findings := strings.Join(Check([]File{file}), "\n")
+			findings := strings.Join(CheckImports([]File{file}), "\n")
 			if !strings.Contains(findings, test.want) {
 				t.Errorf("findings %q, want one with %q", findings, test.want)
 			}
@@ -96,7 +96,7 @@ func TestCheckAccepts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if findings := Check([]File{file}); len(findings) > 0 {
+			if findings := CheckImports([]File{file}); len(findings) > 0 {
 				t.Errorf("findings %q, want none", findings)
 			}
 		})
@@ -112,7 +112,7 @@ func TestTwoDocCommentsAreOneTooMany(t *testing.T) {
 		}
 		files = append(files, file)
 	}
-	if findings := Check(files); len(findings) != 1 || !strings.Contains(findings[0], "have 2") {
+	if findings := CheckImports(files); len(findings) != 1 || !strings.Contains(findings[0], "have 2") {
 		t.Errorf("findings %q, want one about two comments", findings)
 	}
 }

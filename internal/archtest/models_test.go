@@ -78,7 +78,7 @@ func (n namesInCode) checkModel(name, text string) (findings []string) {
 	}
 	for _, comment := range anyComment.FindAllString(text, -1) {
 		for _, word := range modelName.FindAllString(modelFile.ReplaceAllString(comment, ""), -1) {
-			if codeName.MatchString(word) && !n.words.declares(word) {
+			if codeName.MatchString(word) && !n.words.declaresAll(word) {
 				findings = append(findings, fmt.Sprintf("%s: no code has %s", name, word))
 			}
 		}

@@ -45,10 +45,10 @@ func LoadCText(root string) (map[string]string, error) {
 	return texts, nil
 }
 
-// CheckNames returns a sentence for each doc comment that begins with another name than the one below it, and for each name
+// CheckCommentNames returns a sentence for each doc comment that begins with another name than the one below it, and for each name
 // in a comment that nothing has: "package.Name" in Go, and in Go and C those of the shim's names.
-func CheckNames(files []File, c map[string]string) []string {
-	packages, imported := declarations(files)
+func CheckCommentNames(files []File, c map[string]string) []string {
+	packages, imported := collectDeclarations(files)
 	functions := names{}
 	for _, text := range c {
 		for _, name := range cName.FindAllString(anyComment.ReplaceAllString(text, ""), -1) {
@@ -85,8 +85,8 @@ func CheckNames(files []File, c map[string]string) []string {
 	return findings
 }
 
-// declarations returns what each folder declares, and the last names of all packages that the files import.
-func declarations(files []File) (packages map[string]names, imported names) {
+// collectDeclarations returns what each folder declares, and the last names of all packages that the files import.
+func collectDeclarations(files []File) (packages map[string]names, imported names) {
 	packages, imported = map[string]names{}, names{}
 	for i := range files {
 		folder := files[i].Folder()
@@ -127,13 +127,13 @@ func (f *File) mayNameSomething(pkg, name string, packages map[string]names, imp
 	for i, target := range f.Imports {
 		alias := f.tree.Imports[i].Name
 		if folder, ours := strings.CutPrefix(target, Module+"/"); path.Base(target) == pkg || alias != nil && alias.Name == pkg {
-			return !ours || packages[folder].declares(name)
+			return !ours || packages[folder].declaresAll(name)
 		}
 	}
 	ours := false
 	for folder, own := range packages {
 		if path.Base(folder) == pkg {
-			if own.declares(name) {
+			if own.declaresAll(name) {
 				return true
 			}
 			ours = true
@@ -175,8 +175,8 @@ func (n names) addDeclarations(tree *ast.File) {
 	})
 }
 
-// declares reports whether a package declares all parts of "Name" or "Type.Method".
-func (n names) declares(name string) bool {
+// declaresAll reports whether a package declares all parts of "Name" or "Type.Method".
+func (n names) declaresAll(name string) bool {
 	for part := range strings.SplitSeq(name, ".") {
 		if !n[part] {
 			return false

@@ -19,7 +19,7 @@ func TestCommentsNameWhatIsThere(t *testing.T) {
 	if len(c) < 50 {
 		t.Fatalf("only %d C files found: the walk is broken", len(c))
 	}
-	for _, finding := range CheckNames(files, c) {
+	for _, finding := range CheckCommentNames(files, c) {
 		t.Error(finding)
 	}
 }
@@ -59,7 +59,7 @@ func TestCheckNamesFinds(t *testing.T) {
 		} else {
 			c[test.file] = test.text
 		}
-		findings := CheckNames(files, c)
+		findings := CheckCommentNames(files, c)
 		if test.want == "" && len(findings) > 0 || test.want != "" && (len(findings) != 1 || !strings.Contains(findings[0], test.want)) {
 			t.Errorf("%s: findings %q, want %q", test.text, findings, test.want)
 		}

@@ -35,7 +35,7 @@ var (
 		"math/rand/v2": "the same requests must give the same answers",
 		"unsafe":       "a policy sees no memory",
 	}
-	shared  = withoutForbidden(pure, "sync")
+	shared  = copyWithoutPackage(pure, "sync")
 	noFiles = map[string]string{
 		"os":      "no I/O here",
 		"os/exec": "no I/O here",
@@ -300,8 +300,8 @@ var Places = map[string]Place{
 	"test/e2e": {May: []string{"internal/export"}},
 }
 
-// withoutForbidden returns a copy of a list of forbidden packages that lacks one.
-func withoutForbidden(never map[string]string, allowed string) map[string]string {
+// copyWithoutPackage returns a copy of a list of forbidden packages that lacks one.
+func copyWithoutPackage(never map[string]string, allowed string) map[string]string {
 	rest := maps.Clone(never)
 	delete(rest, allowed)
 	return rest
@@ -318,8 +318,8 @@ func PlaceOf(folder string) (string, bool) {
 	return "", false
 }
 
-// Check returns what is wrong with a set of files, one sentence each, in a fixed order.
-func Check(files []File) []string {
+// CheckImports returns what is wrong with a set of files, one sentence each, in a fixed order.
+func CheckImports(files []File) []string {
 	var findings []string
 	docs := map[string][]string{}
 	for i := range files {

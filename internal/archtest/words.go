@@ -79,7 +79,7 @@ func eachWordFile(root string, visit func(name, text string)) error {
 			return nil
 		}
 		relative := filepath.ToSlash(strings.TrimPrefix(name, root+string(filepath.Separator)))
-		if _, free := wordless[relative]; free || !isWordFile(relative) {
+		if _, free := wordless[relative]; free || !hasCheckedWords(relative) {
 			return nil
 		}
 		text, err := os.ReadFile(name)
@@ -123,7 +123,7 @@ func CheckCeilings(root string, ceilings []Ceiling) (findings []string, err erro
 	return findings, err
 }
 
-func isWordFile(name string) bool {
+func hasCheckedWords(name string) bool {
 	return slices.ContainsFunc(wordFiles, func(end string) bool {
 		return strings.HasPrefix(end, ".") && path.Ext(name) == end || path.Base(name) == end
 	})

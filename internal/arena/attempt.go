@@ -36,7 +36,7 @@ func (a attempt) String() string {
 // itemsInOrder returns the items in the order of the attempt.
 func (a attempt) itemsInOrder(s *scales, items []int32, random *rand.Rand) []int32 {
 	if a.mixture {
-		return s.sortByMixture(items, a.order.by[0] == byLoad, a.noise, random)
+		return s.sortByRandomMean(items, a.order.by[0] == byLoad, a.noise, random)
 	}
 	return s.itemsSortedBy(items, a.order.by, a.noise, random)
 }

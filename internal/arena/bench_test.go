@@ -25,7 +25,7 @@ func BenchmarkChallenging(b *testing.B) {
 					for b.Loop() {
 						ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 						var err error
-						s, err = Solve(ctx, buffers, o)
+						s, err = PlaceBuffers(ctx, buffers, o)
 						cancel()
 						if err != nil || s.Height > capacity {
 							b.Fatalf("no placement in 30 s: %v", err)

@@ -285,7 +285,7 @@ func population(t testing.TB, turns int) []member {
 			for i := range l.buffers {
 				l.buffers[i].ID = fmt.Sprint(i)
 			}
-			if height, err := Validate(l.buffers, l.offsets); err != nil || height > l.capacity {
+			if height, err := ValidatePlacement(l.buffers, l.offsets); err != nil || height > l.capacity {
 				t.Fatalf("%s %d: the placement that is known is wrong: height %d of %d, %v", family.name, turn, height, l.capacity, err)
 			}
 			all = append(all, member{family.name, turn, l})

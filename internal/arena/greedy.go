@@ -21,7 +21,7 @@ func placeInOrderOfTime(ctx context.Context, buffers []Buffer) []int64 {
 		index, _ := slices.BinarySearchFunc(live, offset, func(b int32, o int64) int { return cmp.Compare(offsets[b], o) })
 		return index
 	}
-	for _, e := range beginsAndEnds(all) {
+	for _, e := range beginAndEndEvents(all) {
 		b := all[e.piece].buffer
 		if !e.begin {
 			index := find(offsets[b])

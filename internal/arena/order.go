@@ -85,9 +85,9 @@ func (s *scales) itemsSortedBy(items []int32, by []measure, noise float64, rando
 	return sorted
 }
 
-// sortByMixture returns the items sorted by a mean of the logarithms of size and width, with a random weight. The mean is
+// sortByRandomMean returns the items sorted by a mean of the logarithms of size and width, with a random weight. The mean is
 // changed at random by up to the share noise. With loadFirst only items with the same load are sorted by it.
-func (s *scales) sortByMixture(items []int32, loadFirst bool, noise float64, random *rand.Rand) []int32 {
+func (s *scales) sortByRandomMean(items []int32, loadFirst bool, noise float64, random *rand.Rand) []int32 {
 	mean, weight := make([]float64, len(s[bySize])), random.Float64()
 	for i := range mean {
 		mean[i] = math.Pow(s[bySize][i], weight) * math.Pow(s[byWidth][i], 1-weight) * (1 + noise*(random.Float64()-0.5))
@@ -127,7 +127,7 @@ func (k picker) chooseSection(x *search, low, high int32) int32 {
 		}
 		valley := (t == low || s.left[t-1] == 0 || s.floor[t-1] > floor) && (end > high || s.left[end] == 0 || s.floor[end] > floor)
 		for ; valley && t < end; t++ {
-			if score := k.scoreSection(x, t); score < least || score == least && k == pickLowest && x.firstRankAtFloor(t) < x.firstRankAtFloor(best) {
+			if score := k.sectionScore(x, t); score < least || score == least && k == pickLowest && x.firstRankAtFloor(t) < x.firstRankAtFloor(best) {
 				best, least = t, score
 			}
 		}
@@ -136,9 +136,9 @@ func (k picker) chooseSection(x *search, low, high int32) int32 {
 	return best
 }
 
-// scoreSection is the lower, the better a section is to continue with. It packs the number of choices and the room that may be
+// sectionScore is the lower, the better a section is to continue with. It packs the number of choices and the room that may be
 // wasted into one number; pickFewest compares the choices first, pickTight the room.
-func (k picker) scoreSection(x *search, t int32) int64 {
+func (k picker) sectionScore(x *search, t int32) int64 {
 	s := x.state
 	slack := s.capacity - s.floor[t] - s.rest[t]
 	ways := int64(s.support[t])

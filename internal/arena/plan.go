@@ -72,10 +72,10 @@ func checkBuffers(buffers []Buffer) error {
 	return nil
 }
 
-// Validate checks a placement: every offset is aligned, and no two buffers that live at the same time overlap. It
+// ValidatePlacement checks a placement: every offset is aligned, and no two buffers that live at the same time overlap. It
 // returns the height of the arena in bytes. It goes through time once and compares each buffer with its neighbours in
 // the arena.
-func Validate(buffers []Buffer, offsets []uint64) (height uint64, err error) {
+func ValidatePlacement(buffers []Buffer, offsets []uint64) (height uint64, err error) {
 	if len(offsets) != len(buffers) {
 		return 0, fmt.Errorf("%d offsets for %d buffers", len(offsets), len(buffers))
 	}
@@ -105,7 +105,7 @@ func Validate(buffers []Buffer, offsets []uint64) (height uint64, err error) {
 // checkOverlaps reports two pieces that overlap in the arena.
 func checkOverlaps(buffers []Buffer, all []piece) error {
 	var live []int32 // pieces by offset
-	for _, e := range beginsAndEnds(all) {
+	for _, e := range beginAndEndEvents(all) {
 		p := &all[e.piece]
 		index, _ := slices.BinarySearchFunc(live, p.lo, func(i int32, lo int64) int { return cmp.Compare(all[i].lo, lo) })
 		if !e.begin {

@@ -33,7 +33,7 @@ func instance(t testing.TB, name string) []Buffer {
 // place solves buffers and checks the placement by the naive rule.
 func place(t testing.TB, buffers []Buffer, o Options) *Solution {
 	t.Helper()
-	s, err := Solve(t.Context(), buffers, o)
+	s, err := PlaceBuffers(t.Context(), buffers, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func needed(b *Buffer, t int64) (lo, hi uint64) {
 // The example of MiniMalloc's README; 8, 8, 4, 4, 0 is one of its solutions.
 func TestReadmesExampleIsSolved(t *testing.T) {
 	buffers := instance(t, "input.12")
-	if height, err := Validate(buffers, []uint64{8, 8, 4, 4, 0}); err != nil || height != 12 {
+	if height, err := ValidatePlacement(buffers, []uint64{8, 8, 4, 4, 0}); err != nil || height != 12 {
 		t.Errorf("the known solution: height %d, %v", height, err)
 	}
 	if s := place(t, buffers, Options{}); s.Height != 12 || !s.Optimal {
@@ -153,7 +153,7 @@ func TestTimeThatIsUpLeavesTheBest(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	buffers := instance(t, "A.1048576")
-	s, err := Solve(ctx, buffers, Options{})
+	s, err := PlaceBuffers(ctx, buffers, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestTimeThatIsUpLeavesTheBest(t *testing.T) {
 	}
 	ctx, cancel = context.WithCancel(t.Context())
 	// An interrupt comes when the first placement is there: no search could end by itself, the capacity is too small.
-	s, err = Solve(ctx, instance(t, "J.1048576"), Options{Capacity: 989184, Progress: func(Progress) { cancel() }})
+	s, err = PlaceBuffers(ctx, instance(t, "J.1048576"), Options{Capacity: 989184, Progress: func(Progress) { cancel() }})
 	if err != nil || s.Height <= 989184 {
 		t.Errorf("%v, height %d", err, s.Height)
 	}
@@ -180,7 +180,7 @@ func TestBadBuffers(t *testing.T) {
 		`buffer "bad": upper 1 is b`: {Lower: 2, Upper: 1},
 	} {
 		b.ID = "bad"
-		if _, err := Solve(t.Context(), []Buffer{{ID: "x", Upper: 1, Size: 1}, b}, Options{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := PlaceBuffers(t.Context(), []Buffer{{ID: "x", Upper: 1, Size: 1}, b}, Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", b, err, want)
 		}
 	}
@@ -201,7 +201,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	s, err := Solve(ctx, buffers, Options{})
+	s, err := PlaceBuffers(ctx, buffers, Options{})
 	if err != nil || s.Height != 64*uint64(len(buffers)) {
 		t.Errorf("%+v, %v", s, err)
 	}
@@ -217,7 +217,7 @@ func TestTheFirstPlacementIsKept(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	said := 0
-	s, err := Solve(ctx, buffers, Options{Progress: func(Progress) {
+	s, err := PlaceBuffers(ctx, buffers, Options{Progress: func(Progress) {
 		said++
 		cancel()
 	}})

@@ -51,7 +51,7 @@ func TestPopulation(t *testing.T) {
 				cancel()
 			}()
 		}
-		s, err := Solve(ctx, m.buffers, o)
+		s, err := PlaceBuffers(ctx, m.buffers, o)
 		cancel()
 		if err != nil {
 			t.Fatal(err)

@@ -75,13 +75,13 @@ func newProblem(buffers []Buffer) (*problem, bool) {
 	if p.pad > 0 {
 		p.step = 1
 	}
-	changes := beginsAndEnds(all)
-	p.findLoadAndBound(buffers, all, changes)
+	changes := beginAndEndEvents(all)
+	p.computeLoadAndBound(buffers, all, changes)
 	return p, p.cutSections(all, changes)
 }
 
-// findLoadAndBound gives the pieces the sizes of their buffers, and finds the load and the bound.
-func (p *problem) findLoadAndBound(buffers []Buffer, all []piece, changes []event) {
+// computeLoadAndBound gives the pieces the sizes of their buffers, and finds the load and the bound.
+func (p *problem) computeLoadAndBound(buffers []Buffer, all []piece, changes []event) {
 	load, exact := int64(0), p.pad == 0
 	for _, e := range changes {
 		q := &all[e.piece]
@@ -181,9 +181,9 @@ type event struct {
 	piece int32
 }
 
-// beginsAndEnds returns the begins and ends in the order of time, ends before begins. If several pieces end together, the last
+// beginAndEndEvents returns the begins and ends in the order of time, ends before begins. If several pieces end together, the last
 // comes first: a list of pieces by offset then shrinks at its end.
-func beginsAndEnds(all []piece) []event {
+func beginAndEndEvents(all []piece) []event {
 	list := make([]event, 0, 2*len(all))
 	for i := range all {
 		list = append(list, event{all[i].lower, true, int32(i)}, event{all[i].upper, false, int32(i)})

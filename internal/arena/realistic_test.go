@@ -115,7 +115,7 @@ func (l *lying) nudge(random *rand.Rand, n int) {
 		} else {
 			l.moveEnd(i, (random.Int64N(65)-32)*1024)
 		}
-		if height, err := Validate(l.buffers, l.offsets); err != nil || height > l.capacity ||
+		if height, err := ValidatePlacement(l.buffers, l.offsets); err != nil || height > l.capacity ||
 			slices.ContainsFunc(l.buffers, func(b Buffer) bool { return b.Upper <= b.Lower || b.Size == 0 || b.Size > 1<<40 }) {
 			l.buffers, l.offsets = before, lay
 		}
@@ -227,7 +227,7 @@ func model(random *rand.Rand, operators int) *lying {
 		for i := range offsets {
 			lay[i] = uint64(offsets[i])
 		}
-		if height, err := Validate(l.buffers, lay); err == nil && (l.capacity == 0 || height < l.capacity) {
+		if height, err := ValidatePlacement(l.buffers, lay); err == nil && (l.capacity == 0 || height < l.capacity) {
 			l.offsets, l.capacity = lay, height
 		}
 	}

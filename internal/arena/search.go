@@ -50,8 +50,8 @@ func newSearch(p *problem) *search {
 	return &search{state: newState(p), table: make([]uint64, 1<<tableBits)}
 }
 
-// runWithin searches with at most that many steps. The placement is in offset until undoAll.
-func (x *search) runWithin(capacity, steps int64) outcome {
+// searchWithin searches with at most that many steps. The placement is in offset until undoAll.
+func (x *search) searchWithin(capacity, steps int64) outcome {
 	x.steps = steps
 	if !x.computeFirstFloors(capacity) {
 		return failed
@@ -70,7 +70,7 @@ func (x *search) undoStepsTo(to int) {
 		last := x.taken[len(x.taken)-1]
 		x.undoTo(int(last.mark))
 		if last.buffer >= 0 {
-			x.takeOutLast(last.buffer)
+			x.removeLastPlaced(last.buffer)
 		}
 		x.taken = x.taken[:len(x.taken)-1]
 	}
@@ -90,7 +90,7 @@ func (x *search) placeItems(items []int32) outcome {
 	}
 	rest := x.items[base:len(x.items):len(x.items)]
 	var few [8]itemRange
-	parts := x.splitParts(few[:0], rest)
+	parts := x.splitIntoParts(few[:0], rest)
 	for _, c := range parts {
 		if r := x.placePart(rest[c.from:c.to]); r != solved {
 			x.undoStepsTo(depth)
@@ -100,8 +100,8 @@ func (x *search) placeItems(items []int32) outcome {
 	return solved
 }
 
-// splitParts splits the items into parts, the smallest first, because a failure of a small part shows soon.
-func (x *search) splitParts(parts []itemRange, items []int32) []itemRange {
+// splitIntoParts splits the items into parts, the smallest first, because a failure of a small part shows soon.
+func (x *search) splitIntoParts(parts []itemRange, items []int32) []itemRange {
 	for i := 0; i < len(items); {
 		end, j := x.p.lastSection(items[i]), i+1
 		for ; j < len(items) && x.p.firstSection(items[j]) <= end; j++ {

@@ -91,8 +91,8 @@ func TestSearchFindsWhatThereIs(t *testing.T) {
 				}
 				x := newSearch(p)
 				x.stop = func() bool { return false }
-				x.setOrderOfRun(newScales(p, buffers).sortByMixture(p.order, turn%3 == 0, 0.1, random), pick)
-				if got := x.runWithin(int64(capacity), 1<<18); got != want {
+				x.setOrderOfRun(newScales(p, buffers).sortByRandomMean(p.order, turn%3 == 0, 0.1, random), pick)
+				if got := x.searchWithin(int64(capacity), 1<<18); got != want {
 					t.Fatalf("%+v: picker %d within %d: outcome %d, want %d", buffers, pick, capacity, got, want)
 				}
 			}
@@ -214,7 +214,7 @@ func TestSweepFindsWhatPairsFind(t *testing.T) {
 		for i := range offsets {
 			offsets[i] = random.Uint64N(16)
 		}
-		height, err := Validate(buffers, offsets)
+		height, err := ValidatePlacement(buffers, offsets)
 		want, problem := naive(buffers, offsets)
 		if (err != nil) != (problem != "") || err == nil && height != want {
 			t.Fatalf("%+v at %v: %d, %v; naively %d, %q", buffers, offsets, height, err, want, problem)
@@ -226,7 +226,7 @@ func TestSweepFindsWhatPairsFind(t *testing.T) {
 	if wrong == 0 || wrong == 2000 {
 		t.Errorf("%d of 2000 placements are wrong", wrong)
 	}
-	if _, err := Validate(make([]Buffer, 2), make([]uint64, 1)); err == nil {
+	if _, err := ValidatePlacement(make([]Buffer, 2), make([]uint64, 1)); err == nil {
 		t.Error("an offset is missing without an error")
 	}
 }

@@ -34,10 +34,10 @@ type Solution struct {
 	Steps   int64  // of all searches
 }
 
-// Solve places buffers. It continues until the context ends, or until it has found what is wanted or has shown that
+// PlaceBuffers places buffers. It continues until the context ends, or until it has found what is wanted or has shown that
 // nothing better exists. When the context ends it returns the best placement at once; a worker then ends its present
 // step in the background. The first placement is always completed. The error reports invalid buffers.
-func Solve(ctx context.Context, buffers []Buffer, o Options) (*Solution, error) {
+func PlaceBuffers(ctx context.Context, buffers []Buffer, o Options) (*Solution, error) {
 	if err := checkBuffers(buffers); err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (s *solver) keepIfBetter(offsets []int64, method string) {
 	for i, offset := range offsets {
 		place[i] = uint64(offset)
 	}
-	height, err := Validate(s.buffers, place)
+	height, err := ValidatePlacement(s.buffers, place)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -191,7 +191,7 @@ func (s *solver) makeAttempts(ctx context.Context) {
 		random := rand.New(rand.NewPCG(s.options.Seed, uint64(a.number)))
 		x.setOrderOfRun(a.itemsInOrder(s.scales, s.p.order, random), a.pick)
 		x.stop = func() bool { return ctx.Err() != nil || s.bestHeight.Load() <= a.capacity }
-		r := x.runWithin(a.capacity, a.steps)
+		r := x.searchWithin(a.capacity, a.steps)
 		used := max(a.steps-max(x.steps, 0), 1)
 		left -= used
 		s.recordAttempt(x, a, r, used)

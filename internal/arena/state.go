@@ -76,7 +76,7 @@ func (s *state) placeLowest(b int32) bool {
 	offset := s.offset[b]
 	for i, c := range s.p.cells[b] {
 		t := c.section
-		s.saveSection(t)
+		s.saveSectionForUndo(t)
 		s.floor[t] = offset + c.hi
 		s.rest[t] -= c.hi - c.lo
 		s.moveBehindUnplaced(t, s.liveIndex[b][i])
@@ -97,7 +97,7 @@ func (s *state) moveBehindUnplaced(t, i int32) {
 
 // raiseFloor raises a floor: no buffer will begin below it. It reports whether all buffers may still fit.
 func (s *state) raiseFloor(t int32, floor int64) bool {
-	s.saveSection(t)
+	s.saveSectionForUndo(t)
 	s.floor[t] = floor
 	s.queueSection(t)
 	return s.raiseFloors()
@@ -141,7 +141,7 @@ func (s *state) updateSection(t int32) bool {
 		}
 	}
 	if lowest != floor || support != s.support[t] {
-		s.saveSection(t)
+		s.saveSectionForUndo(t)
 		s.floor[t], s.support[t] = lowest, support
 	}
 	return lowest+s.rest[t] <= s.capacity && s.fitsAboveFloor(t, highest)
@@ -177,15 +177,15 @@ func (s *state) raiseOffset(b int32, offset int64, from int32) {
 		if t == from || old+c.lo != s.floor[t] {
 			continue
 		}
-		s.saveSection(t)
+		s.saveSectionForUndo(t)
 		if s.support[t]--; s.support[t] <= 0 {
 			s.queueSection(t)
 		}
 	}
 }
 
-// saveSection saves a section's values for undoTo.
-func (s *state) saveSection(t int32) {
+// saveSectionForUndo saves a section's values for undoTo.
+func (s *state) saveSectionForUndo(t int32) {
 	s.low, s.high = min(s.low, t), max(s.high, t)
 	s.trail = append(s.trail, undo{t, s.support[t], s.floor[t]})
 }
@@ -203,8 +203,8 @@ func (s *state) undoTo(mark int) {
 	s.trail = s.trail[:mark]
 }
 
-// takeOutLast takes out the buffer that was placed last, after undoTo.
-func (s *state) takeOutLast(b int32) {
+// removeLastPlaced takes out the buffer that was placed last, after undoTo.
+func (s *state) removeLastPlaced(b int32) {
 	s.placed[b] = false
 	for _, c := range s.p.cells[b] {
 		s.left[c.section]++

@@ -149,7 +149,7 @@ func (c *Columns) ReadBuffer(fields []string) (b Buffer, err error) {
 	}
 	if c.gaps >= 0 {
 		for _, text := range strings.Fields(fields[c.gaps]) {
-			gap, err := c.parseGap(text)
+			gap, err := c.parseGapOfBuffer(text)
 			if err != nil {
 				return b, err
 			}
@@ -159,8 +159,8 @@ func (c *Columns) ReadBuffer(fields []string) (b Buffer, err error) {
 	return b, nil
 }
 
-// parseGap reads "3-7", a time in which nothing is needed, or "3-7@0:64", in which only these bytes are.
-func (c *Columns) parseGap(text string) (g Gap, err error) {
+// parseGapOfBuffer reads "3-7", a time in which nothing is needed, or "3-7@0:64", in which only these bytes are.
+func (c *Columns) parseGapOfBuffer(text string) (g Gap, err error) {
 	times, window, part := strings.Cut(text, "@")
 	lower, upper, ok := strings.Cut(times, "-")
 	if !ok {

@@ -60,7 +60,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil || len(table.Buffers) > 50 {
 			return
 		}
-		s, err := Solve(t.Context(), table.Buffers, Options{Workers: 1, Steps: 256})
+		s, err := PlaceBuffers(t.Context(), table.Buffers, Options{Workers: 1, Steps: 256})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +72,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil || !reflect.DeepEqual(again.Buffers, table.Buffers) {
 			t.Fatalf("%q: %v, %+v, want %+v", out.String(), err, again, table.Buffers)
 		}
-		if height, err := Validate(again.Buffers, s.Offsets); err != nil || height != s.Height {
+		if height, err := ValidatePlacement(again.Buffers, s.Offsets); err != nil || height != s.Height {
 			t.Fatalf("height %d, want %d: %v", height, s.Height, err)
 		}
 	})

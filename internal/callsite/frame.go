@@ -59,9 +59,9 @@ func siteName(frames []Frame) string {
 	}
 	at, first := namingFrame(frames), &frames[0]
 	if at == 0 || first.Function == "" && first.Module == frames[at].Module {
-		return frames[at].Name()
+		return frames[at].ShortText()
 	}
-	return frames[at].Name() + " via " + first.functionOrModule()
+	return frames[at].ShortText() + " via " + first.functionOrModule()
 }
 
 // namingFrame returns the index of the frame after which a call site is named: the program's own frame that is nearest to the
@@ -100,7 +100,7 @@ func (f *Frame) functionOrModule() string {
 		return f.Function
 	}
 	module, _, _ := strings.Cut(BaseName(f.Module), ".")
-	return cmp.Or(module, f.Name())
+	return cmp.Or(module, f.ShortText())
 }
 
 // StackTexts returns the frames of a SITE payload as text, innermost first.
@@ -191,9 +191,9 @@ type Frame struct {
 	Offset         uint64 // of the return address in Module
 }
 
-// Name returns the name of a tag whose first frame this is, the short form for tables: "file.c:88 function",
+// ShortText returns the name of a tag whose first frame this is, the short form for tables: "file.c:88 function",
 // "function module+0x12" or "module+0x1234".
-func (f *Frame) Name() string {
+func (f *Frame) ShortText() string {
 	if f.isGeneratedCode() && f.Function != "" && f.File == "" {
 		return f.Function
 	}
@@ -236,7 +236,7 @@ func firstNonWrapper(frames []Frame) int {
 }
 
 func (f *Frame) isWrapper() bool {
-	if ownWrappers != nil && (ownWrappers.MatchString(f.Function) || ownWrappers.MatchString(f.Name())) {
+	if ownWrappers != nil && (ownWrappers.MatchString(f.Function) || ownWrappers.MatchString(f.ShortText())) {
 		return true
 	}
 	return f.Function != "" && wrappers().MatchString(f.Function)

@@ -14,8 +14,8 @@ func TestFrameName(t *testing.T) {
 		"f\t/a/b.c\t7\tapp+0x10\n": "b.c:7 f", "\t\t\t/usr/bin/x+0x6fc69\n": "x+0x6fc69", "g\t\t\tapp+0x10\n": "g app+0x10",
 		"g\t\t\tapp\n": "g app", "f\tb.c\t0\tapp\n": "b.c f",
 	} {
-		if got := FramesAfterWrappers([]byte(payload))[0]; got.Name() != want {
-			t.Errorf("%q: %q, want %q", payload, got.Name(), want)
+		if got := FramesAfterWrappers([]byte(payload))[0]; got.ShortText() != want {
+			t.Errorf("%q: %q, want %q", payload, got.ShortText(), want)
 		}
 	}
 }
@@ -111,7 +111,7 @@ func FuzzFrames(f *testing.F) {
 			t.Errorf("%d frames", len(frames))
 		}
 		for i := range frames {
-			if text := frames[i].Name() + frames[i].Module; strings.ContainsFunc(text, unicode.IsControl) || frames[i].Line < 0 {
+			if text := frames[i].ShortText() + frames[i].Module; strings.ContainsFunc(text, unicode.IsControl) || frames[i].Line < 0 {
 				t.Errorf("%q", text)
 			}
 		}

@@ -133,8 +133,8 @@ func (n *Names) HasNoMatchingSite(pattern *regexp.Regexp) bool {
 	return known
 }
 
-// Processes returns the processes that have names, in the order of their numbers.
-func (n *Names) Processes() []*ProcessNames {
+// NamedProcesses returns the processes that have names, in the order of their numbers.
+func (n *Names) NamedProcesses() []*ProcessNames {
 	return slices.SortedFunc(maps.Values(n.processes), func(a, b *ProcessNames) int { return cmp.Compare(a.Number, b.Number) })
 }
 

@@ -26,7 +26,7 @@ func (n *Names) FunctionsWithSeveralCallers() []Wrapper {
 	creators := map[[2]string]*creator{} // by file and function
 	for _, p := range n.processes {
 		for _, s := range p.sites {
-			own, caller := s.creatorFrames()
+			own, caller := s.creatorAndCallerFrames()
 			if own == nil || own.Function == "" {
 				continue
 			}
@@ -60,9 +60,9 @@ func (f *Frame) callerPlaceText() string {
 	return f.Function + f.sourceText(f.File)
 }
 
-// creatorFrames returns the program's frame that names a call site, and the nearest frame of another function, which calls it.
-// Either may be nil.
-func (s *Site) creatorFrames() (own, caller *Frame) {
+// creatorAndCallerFrames returns the program's frame that names a call site, and the nearest frame of another function, which
+// calls it. Either may be nil.
+func (s *Site) creatorAndCallerFrames() (own, caller *Frame) {
 	for i := range s.Frames {
 		switch f := &s.Frames[i]; {
 		case own == nil && !f.isLibrary() && !f.isWrapper():
@@ -78,7 +78,7 @@ func (s *Site) creatorFrames() (own, caller *Frame) {
 // Both are empty if either is unknown.
 func CreatorAndCaller(payload []byte) (function, caller string) {
 	site := Site{Frames: FramesAfterWrappers(payload)}
-	own, from := site.creatorFrames()
+	own, from := site.creatorAndCallerFrames()
 	if own == nil || from == nil || own.Function == "" {
 		return "", ""
 	}

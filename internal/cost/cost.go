@@ -33,8 +33,8 @@ func (l *Line) CallNS(size uint64) float64 {
 // yearNS is a year in ns. A longer time is a mistake.
 const yearNS = 365 * 24 * 3600 * 1e9
 
-// CheckFigures reports invalid figures of a line from outside.
-func (l *Line) CheckFigures() error {
+// CheckCosts reports invalid figures of a line from outside.
+func (l *Line) CheckCosts() error {
 	for _, v := range []float64{l.A, l.B, l.Below.A, l.Below.B} {
 		if v < 0 || v > yearNS || math.IsNaN(v) {
 			return fmt.Errorf("%g is among its figures: want numbers from 0 to %g", v, float64(yearNS))

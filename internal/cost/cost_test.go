@@ -39,11 +39,11 @@ func TestBreak(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	good := Line{A: 1, B: 2, Below: Below{Bytes: 3, A: 4, B: 5}}
-	if err := good.CheckFigures(); err != nil {
+	if err := good.CheckCosts(); err != nil {
 		t.Error(err)
 	}
 	for _, bad := range []Line{{A: -1}, {B: math.NaN()}, {A: math.Inf(1)}, {Below: Below{A: -2}}, {Below: Below{B: 1e30}}} {
-		if bad.CheckFigures() == nil {
+		if bad.CheckCosts() == nil {
 			t.Errorf("%+v was taken", bad)
 		}
 	}

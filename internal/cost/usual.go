@@ -48,7 +48,7 @@ func (u *Usual) AddCall(size uint64, ns float64) {
 // between two classes (Theil 1950, Sen 1968), weighted by their calls. A class with one call counts only if there is no other.
 // Without calls the line is zero.
 func (u *Usual) MedianLine() Line {
-	points := u.mediansByClass()
+	points := u.medianCostsByClass()
 	var slopes, starts, times, factors []weighted
 	for i, p := range points {
 		for _, q := range points[:i] {
@@ -74,7 +74,7 @@ func (u *Usual) MedianLine() Line {
 // point is the median size and time of a class.
 type point struct{ size, ns, calls float64 }
 
-func (u *Usual) mediansByClass() (list []point) {
+func (u *Usual) medianCostsByClass() (list []point) {
 	least := uint64(2)
 	if !slices.ContainsFunc(u.classes[:], func(c *class) bool { return c != nil && c.calls >= 2 }) {
 		least = 1

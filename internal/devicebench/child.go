@@ -74,7 +74,7 @@ func RunChild(request string) int {
 }
 
 func (o *order) carryOutOrder(out *json.Encoder, stop func() bool) error {
-	devices, err := allDevices()
+	devices, err := devicesOfAllPlatforms()
 	if err != nil {
 		return err
 	}
@@ -98,9 +98,9 @@ type found struct {
 	facts  Facts
 }
 
-// allDevices returns those of all platforms in the order in which the loader names them. An error of one platform is
+// devicesOfAllPlatforms returns those of all platforms in the order in which the loader names them. An error of one platform is
 // returned only where no other has a device.
-func allDevices() ([]found, error) {
+func devicesOfAllPlatforms() ([]found, error) {
 	if err := cl.Load(); err != nil {
 		return nil, err
 	}
@@ -152,5 +152,5 @@ func (o *order) measureDevice(f found, out *json.Encoder, stop func() bool) erro
 		parts: func(create, release float64) { tell(message{Part: &subCost{create, release}}) },
 		note:  func(text string) { tell(message{Note: text}) },
 	}
-	return errors.Join(s.measureWhileUseful(), unread, d.session.Close())
+	return errors.Join(s.measureAll(), unread, d.session.Close())
 }

@@ -93,7 +93,7 @@ func (f *fake) createSubBuffer(m memory, origin, size uint64) (memory, float64, 
 	return &fakeBuffer{size: size, sub: true}, f.takes(60), nil
 }
 
-func (f *fake) release(m memory) (float64, error) {
+func (f *fake) releaseBuffer(m memory) (float64, error) {
 	b := f.use(m)
 	b.released = true
 	if b.sub {
@@ -151,7 +151,7 @@ func (f *fake) run(budget time.Duration, most uint64, stop func() bool) (*measur
 		},
 		note: func(text string) { result.Notes = append(result.Notes, text) },
 	}
-	err := s.measureWhileUseful()
+	err := s.measureAll()
 	if f.held != 0 {
 		f.t.Errorf("%d bytes are still held at the end", f.held)
 	}

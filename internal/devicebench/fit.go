@@ -42,12 +42,12 @@ func median(values []float64) float64 {
 // fitLines finds the line through points, ascending by size, or the two where the cost changes its nature.
 func fitLines(points []measured) Fit {
 	f := Fit{Line: lineThrough(points)}
-	if f.worstError(points) > breakError {
-		if broken := fitTwoLines(points); broken != nil && broken.sumOfErrors(points)*breakGain < f.sumOfErrors(points) {
+	if f.largestRelativeError(points) > breakError {
+		if broken := fitTwoLines(points); broken != nil && broken.sumOfRelativeErrors(points)*breakGain < f.sumOfRelativeErrors(points) {
 			f = *broken
 		}
 	}
-	f.R2, f.Error = f.explainedVariance(points), f.worstError(points)
+	f.R2, f.Error = f.explainedVariance(points), f.largestRelativeError(points)
 	return f
 }
 
@@ -58,7 +58,7 @@ func fitTwoLines(points []measured) *Fit {
 	for i := segmentMin; i <= len(points)-segmentMin; i++ {
 		f, below := &Fit{Line: lineThrough(points[i:])}, lineThrough(points[:i])
 		f.Below = cost.Below{Bytes: points[i].size, A: below.A, B: below.B}
-		if loss := f.sumOfErrors(points); loss < least {
+		if loss := f.sumOfRelativeErrors(points); loss < least {
 			best, least = f, loss
 		}
 	}
@@ -112,8 +112,8 @@ func fitWeighted(points []measured, weights []float64) cost.Line {
 	return line
 }
 
-// sumOfErrors is the sum of relative errors.
-func (f *Fit) sumOfErrors(points []measured) float64 {
+// sumOfRelativeErrors is the sum of relative errors.
+func (f *Fit) sumOfRelativeErrors(points []measured) float64 {
 	sum := 0.0
 	for _, p := range points {
 		sum += max(exact, math.Abs(f.CallNS(p.size)-p.ns)/p.scale)
@@ -121,8 +121,8 @@ func (f *Fit) sumOfErrors(points []measured) float64 {
 	return sum
 }
 
-// worstError is the largest relative error.
-func (f *Fit) worstError(points []measured) float64 {
+// largestRelativeError is the largest relative error.
+func (f *Fit) largestRelativeError(points []measured) float64 {
 	most := 0.0
 	for _, p := range points {
 		most = max(most, math.Abs(f.CallNS(p.size)-p.ns)/p.scale)
@@ -184,7 +184,7 @@ const (
 // and where there is none, the steady state, in which a cache may hide it.
 func residencyOfLargeSizes(points []Point) Verdict {
 	var v Verdict
-	v.judgeCaching(points)
+	v.judgeDriverCaching(points)
 	from, _ := slices.BinarySearchFunc(points, judgedMin, func(p Point, size uint64) int { return cmp.Compare(p.Size, size) })
 	large := points[from:]
 	if fresh := pointsMeasuredFresh(large); len(fresh) > 0 {
@@ -228,7 +228,7 @@ func pointsMeasuredFresh(points []Point) []Point {
 	return list
 }
 
-func (v *Verdict) judgeCaching(points []Point) {
+func (v *Verdict) judgeDriverCaching(points []Point) {
 	cached := 0
 	for _, p := range pointsMeasuredFresh(points) {
 		again, fresh := p.Create+p.Touch, p.Fresh.Create+p.Fresh.Touch

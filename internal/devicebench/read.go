@@ -27,7 +27,7 @@ func ParseResult(text []byte) (*Result, error) {
 			name string
 			line cost.Line
 		}{{"create", d.Create.Line}, {"touch", d.Touch.Line}, {"release", d.Release.Line}, {"sub-buffer", d.subBufferCost()}} {
-			if err := f.line.CheckFigures(); err != nil {
+			if err := f.line.CheckCosts(); err != nil {
 				return nil, fmt.Errorf("the %s cost of device %d is wrong: %w", f.name, d.Number, err)
 			}
 		}

@@ -37,15 +37,15 @@ type sampler struct {
 	n     map[uint64]int
 }
 
-// measureWhileUseful measures until time is up, or nothing more can be learnt, or stop returns true. The error is the driver's.
-func (s *sampler) measureWhileUseful() (err error) {
+// measureAll measures until time is up, or nothing more can be learnt, or stop returns true. The error is the driver's.
+func (s *sampler) measureAll() (err error) {
 	s.begun = s.d.elapsed()
 	s.cost, s.n = map[uint64]time.Duration{}, map[uint64]int{}
 	if s.warm, _, err = s.d.createBuffer(SizeMin); err != nil {
 		return err
 	}
 	defer func() {
-		_, released := s.d.release(s.warm)
+		_, released := s.d.releaseBuffer(s.warm)
 		err = errors.Join(err, released)
 	}()
 	// The first calls load and build things that have nothing to do with memory.
@@ -67,8 +67,9 @@ func (s *sampler) timeLeft() time.Duration { return s.budget - (s.d.elapsed() - 
 
 func (s *sampler) isTimeOver() bool { return s.stop() || s.timeLeft() <= 0 }
 
-// expectedTimeNeed is what a repetition with a size will need: what it needed last, or what the next smaller size lets expect.
-func (s *sampler) expectedTimeNeed(i int) (need time.Duration, known bool) {
+// expectedRepetitionTime is what a repetition with a size will need: what it needed last, or what the next smaller size lets
+// expect.
+func (s *sampler) expectedRepetitionTime(i int) (need time.Duration, known bool) {
 	if need, known = s.cost[s.sizes[i]]; known {
 		return need, true
 	}
@@ -81,9 +82,9 @@ func (s *sampler) expectedTimeNeed(i int) (need time.Duration, known bool) {
 	return firstGuess, false
 }
 
-// isAffordable reports whether that many repetitions with a size fit into what is left of the time.
-func (s *sampler) isAffordable(i, n int) bool {
-	need, known := s.expectedTimeNeed(i)
+// areRepetitionsAffordable reports whether that many repetitions with a size fit into what is left of the time.
+func (s *sampler) areRepetitionsAffordable(i, n int) bool {
+	need, known := s.expectedRepetitionTime(i)
 	left := s.timeLeft()
 	if !known {
 		left /= unknownShare
@@ -96,7 +97,7 @@ func (s *sampler) repeatOnce(one *sample) error {
 	began := s.d.elapsed()
 	m, err := one.createAndUse(s.d, s.warm)
 	if err == nil {
-		err = one.release(s.d, m)
+		err = one.releaseBuffer(s.d, m)
 	}
 	s.cost[one.Size] = s.d.elapsed() - began
 	return err
@@ -118,7 +119,7 @@ func (s *sampler) measureFreshMemory() (err error) {
 	var held []memory
 	defer func() {
 		for i, m := range held {
-			if released := list[i].release(s.d, m); released != nil {
+			if released := list[i].releaseBuffer(s.d, m); released != nil {
 				err = errors.Join(err, released)
 				continue
 			}
@@ -127,7 +128,7 @@ func (s *sampler) measureFreshMemory() (err error) {
 	}()
 	for i, size := range s.sizes {
 		copies := s.buffersHeldAtOnce(size)
-		if copies == 0 || !s.isAffordable(i, freshShare*copies) {
+		if copies == 0 || !s.areRepetitionsAffordable(i, freshShare*copies) {
 			return nil
 		}
 		for k := range copies {
@@ -153,7 +154,7 @@ func (s *sampler) measureFreshMemory() (err error) {
 // measureSizesAscending visits each size once, the smallest first, to learn which there can be and what they cost.
 func (s *sampler) measureSizesAscending() error {
 	for i := 0; i < len(s.sizes) && !s.stop(); i++ {
-		if i > 0 && !s.isAffordable(i, 2) {
+		if i > 0 && !s.areRepetitionsAffordable(i, 2) {
 			s.leaveOutSizesFrom(i, "would take more time than there is: give more with --budget")
 			return nil
 		}
@@ -170,7 +171,7 @@ func (s *sampler) measureSizesRepeatedly() error {
 	for round := uint64(0); !s.isTimeOver(); round++ {
 		visited := false
 		for _, i := range rand.New(rand.NewPCG(round, 1)).Perm(len(s.sizes)) {
-			if i >= len(s.sizes) || s.n[s.sizes[i]] >= enough || !s.isAffordable(i, 1) {
+			if i >= len(s.sizes) || s.n[s.sizes[i]] >= enough || !s.areRepetitionsAffordable(i, 1) {
 				continue
 			}
 			if s.isTimeOver() {
@@ -252,7 +253,7 @@ func (s *sampler) measureSubBuffers() error {
 			break
 		}
 	}
-	_, released := s.d.release(whole)
+	_, released := s.d.releaseBuffer(whole)
 	return errors.Join(err, released)
 }
 
@@ -261,7 +262,7 @@ func (s *sampler) measureSubBuffer(whole memory) error {
 	if err != nil {
 		return err
 	}
-	release, err := s.d.release(part)
+	release, err := s.d.releaseBuffer(part)
 	if err == nil {
 		s.parts(create, release)
 	}

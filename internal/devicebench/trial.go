@@ -15,7 +15,7 @@ type memory any
 type driver interface {
 	createBuffer(size uint64) (memory, float64, error)
 	createSubBuffer(m memory, origin, size uint64) (memory, float64, error)
-	release(m memory) (float64, error)
+	releaseBuffer(m memory) (float64, error)
 	fillBuffer(m memory, size uint64) (float64, error) // all of it, to the end
 	writeWord(m memory) (float64, error)               // four bytes, to the end
 	elapsed() time.Duration                            // since some moment
@@ -44,7 +44,7 @@ func openDevice(d cl.Device) (*device, error) {
 	return &device{session, time.Now(), median(list[:])}, nil
 }
 
-func (d *device) netCost(took time.Duration, err error) (float64, error) {
+func (d *device) netNS(took time.Duration, err error) (float64, error) {
 	if errors.Is(err, cl.MemObjectAllocationFailure) || errors.Is(err, cl.OutOfResources) ||
 		errors.Is(err, cl.OutOfHostMemory) || errors.Is(err, cl.InvalidBufferSize) {
 		err = errors.Join(errExhausted, err)
@@ -54,27 +54,29 @@ func (d *device) netCost(took time.Duration, err error) (float64, error) {
 
 func (d *device) createBuffer(size uint64) (memory, float64, error) {
 	m, took, err := d.session.CreateBuffer(size)
-	ns, err := d.netCost(took, err)
+	ns, err := d.netNS(took, err)
 	return m, ns, err
 }
 
 func (d *device) createSubBuffer(m memory, origin, size uint64) (memory, float64, error) {
 	part, took, err := m.(cl.Mem).CreateSubBuffer(origin, size)
-	ns, err := d.netCost(took, err)
+	ns, err := d.netNS(took, err)
 	return part, ns, err
 }
 
-func (d *device) release(m memory) (float64, error) { return d.netCost(m.(cl.Mem).ReleaseMemObject()) }
+func (d *device) releaseBuffer(m memory) (float64, error) {
+	return d.netNS(m.(cl.Mem).ReleaseMemObject())
+}
 
 // pattern is what buffers are filled with: not zero, which a driver might not write at all.
 const pattern = 0x5ca1ab1e
 
 func (d *device) fillBuffer(m memory, size uint64) (float64, error) {
-	return d.netCost(d.session.FillBuffer(m.(cl.Mem), pattern, size))
+	return d.netNS(d.session.FillBuffer(m.(cl.Mem), pattern, size))
 }
 
 func (d *device) writeWord(m memory) (float64, error) {
-	return d.netCost(d.session.WriteBuffer(m.(cl.Mem), 0, pattern))
+	return d.netNS(d.session.WriteBuffer(m.(cl.Mem), 0, pattern))
 }
 
 func (d *device) elapsed() time.Duration { return time.Since(d.begun) }
@@ -99,7 +101,7 @@ func (s *sample) createAndUse(d driver, warm memory) (memory, error) {
 	}
 	s.Create = ns
 	if err := s.writeBuffer(d, m, warm); err != nil {
-		_, released := d.release(m)
+		_, released := d.releaseBuffer(m)
 		return nil, errors.Join(err, released)
 	}
 	return m, nil
@@ -131,9 +133,9 @@ func (s *sample) writeBuffer(d driver, m, warm memory) error {
 	return nil
 }
 
-// release releases the buffer.
-func (s *sample) release(d driver, m memory) error {
+// releaseBuffer releases the buffer.
+func (s *sample) releaseBuffer(d driver, m memory) error {
 	var err error
-	s.Release, err = d.release(m)
+	s.Release, err = d.releaseBuffer(m)
 	return err
 }

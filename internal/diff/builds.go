@@ -146,15 +146,15 @@ func CompareBuilds(runs Table[BuildRun], sites Table[BuildSite], base, head stri
 	for _, app := range slices.Sorted(maps.Keys(apps)) {
 		if before, after := runsOfBothBuilds(apps[app], base, head); len(before) > 0 && len(after) > 0 {
 			p := Program{App: app, Base: buildsOfRuns(before, buildsBefore), Head: buildsOfRuns(after, buildsBefore), BaseRuns: len(before), HeadRuns: len(after)}
-			p.before, p.after = rowsOf(before, rows), rowsOf(after, rows)
+			p.before, p.after = addRowsOfRuns(before, rows), addRowsOfRuns(after, rows)
 			b.Programs = append(b.Programs, p)
 		}
 	}
-	return b, b.findShifts(runs, sites, rows)
+	return b, b.readAndCompareRuns(runs, sites, rows)
 }
 
-// rowsOf returns rows for the figures of runs, and adds them to all.
-func rowsOf(runs []candidate, all map[int]*BuildRun) (list []*BuildRun) {
+// addRowsOfRuns returns rows for the figures of runs, and adds them to all.
+func addRowsOfRuns(runs []candidate, all map[int]*BuildRun) (list []*BuildRun) {
 	for _, c := range runs {
 		all[c.row] = &BuildRun{}
 		list = append(list, all[c.row])
@@ -162,8 +162,8 @@ func rowsOf(runs []candidate, all map[int]*BuildRun) (list []*BuildRun) {
 	return list
 }
 
-// findShifts fills the rows that are compared, and compares them.
-func (b *Builds) findShifts(runs Table[BuildRun], sites Table[BuildSite], rows map[int]*BuildRun) error {
+// readAndCompareRuns fills the rows that are compared, and compares them.
+func (b *Builds) readAndCompareRuns(runs Table[BuildRun], sites Table[BuildSite], rows map[int]*BuildRun) error {
 	at, atSites := 0, map[string]map[string]*BuildSite{}
 	err := runs(func(r *BuildRun, _ string) {
 		if row := rows[at]; row != nil {
@@ -241,12 +241,12 @@ func runsOfBothBuilds(runs []candidate, base, head string) (before, after []cand
 
 func shiftsOfRuns(before, after []*BuildRun) (list []Shift) {
 	for _, f := range runFigures {
-		list = appendShift(list, f.figure, "", figuresOf(before, f.of), figuresOf(after, f.of), after)
+		list = appendShift(list, f.figure, "", figureOfRuns(before, f.of), figureOfRuns(after, f.of), after)
 	}
 	return list
 }
 
-func figuresOf(runs []*BuildRun, of func(*BuildRun) int64) (values []float64) {
+func figureOfRuns(runs []*BuildRun, of func(*BuildRun) int64) (values []float64) {
 	for _, r := range runs {
 		values = append(values, float64(of(r)))
 	}
@@ -269,7 +269,7 @@ func shiftsOfSites(before, after []*BuildRun, sites map[string]map[string]*Build
 				}
 				return 0
 			}
-			list = appendShift(list, f.figure, name, figuresOf(before, at), figuresOf(after, at), after)
+			list = appendShift(list, f.figure, name, figureOfRuns(before, at), figureOfRuns(after, at), after)
 		}
 	}
 	return list

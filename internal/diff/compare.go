@@ -80,7 +80,7 @@ type Diff struct {
 // CompareRuns compares run a with run b.
 func CompareRuns(a, b *analysis.Analysis) *Diff {
 	c := newComparison(a, b)
-	d := &Diff{Overall: c.compareTotals(), Notes: differenceNotes(a, b)}
+	d := &Diff{Overall: c.compareTotals(), Notes: recordingDifferences(a, b)}
 	for _, pair := range matchSites(a.Snapshot.Tags, b.Snapshot.Tags) {
 		if t := c.compareSite(pair); slices.ContainsFunc(t.Changes, func(c Change) bool { return c.A != 0 || c.B != 0 }) { // not of what is free in slabs
 			d.Tags = append(d.Tags, t)
@@ -129,7 +129,7 @@ func isIndependentOfTiming(runs ...*analysis.Analysis) bool {
 	})
 }
 
-func differenceNotes(a, b *analysis.Analysis) []string {
+func recordingDifferences(a, b *analysis.Analysis) []string {
 	var list []string
 	for name, pair := range map[string][2]string{
 		"programs":     {a.Snapshot.Program, b.Snapshot.Program},

@@ -78,7 +78,7 @@ func NewWriter(file File) *Writer { return newWriter(file, over) }
 
 func newWriter(file File, over <-chan struct{}) *Writer {
 	w := &Writer{file: file, queue: make(chan *chunk, waiting), over: over, closed: make(chan struct{})}
-	go w.writeQueued()
+	go w.writeQueuedChunks()
 	return w
 }
 
@@ -93,7 +93,7 @@ func (w *Writer) Write(data []byte) (int, error) {
 	select {
 	case w.queue <- c:
 	case <-w.over:
-		w.endUnansweredFile()
+		w.endFileAfterStop()
 		return 0, w.FirstFailure()
 	}
 	w.taken += uint64(len(data))
@@ -133,8 +133,8 @@ func (w *Writer) FirstFailure() error {
 // noteFailure notes the first error.
 func (w *Writer) noteFailure(err error) { w.failed.CompareAndSwap(nil, &err) }
 
-// endUnansweredFile ends the file as StopWaiting has it.
-func (w *Writer) endUnansweredFile() {
+// endFileAfterStop ends the file as StopWaiting has it.
+func (w *Writer) endFileAfterStop() {
 	w.noteFailure(fmt.Errorf("the disk does not answer, the last %d bytes or more may be missing", w.taken-w.stored.Load()))
 }
 
@@ -152,13 +152,13 @@ func (w *Writer) Close() error {
 	case <-w.closed:
 		return errors.Join(w.FirstFailure(), w.end)
 	case <-w.over:
-		w.endUnansweredFile()
+		w.endFileAfterStop()
 		return w.FirstFailure()
 	}
 }
 
-// writeQueued writes.
-func (w *Writer) writeQueued() {
+// writeQueuedChunks writes.
+func (w *Writer) writeQueuedChunks() {
 	for c := range w.queue {
 		if w.FirstFailure() == nil {
 			if n, err := w.file.Write(c.data); err == nil {

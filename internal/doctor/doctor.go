@@ -51,8 +51,8 @@ const (
 	areaTerminal  = "terminal"
 )
 
-// Examine looks at everything.
-func Examine(s *System, o Options) Report {
+// ExamineSystem looks at everything.
+func ExamineSystem(s *System, o Options) Report {
 	r := &Report{}
 	r.reportGpumemtop(o)
 	r.reportSettings(s, o)

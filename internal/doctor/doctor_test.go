@@ -87,7 +87,7 @@ func options() Options {
 }
 
 func TestAGoodMachine(t *testing.T) {
-	r := Examine(newMachine().System, options())
+	r := ExamineSystem(newMachine().System, options())
 	if !r.Usable {
 		t.Error("it cannot be used")
 	}
@@ -181,7 +181,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			m := newMachine()
 			test.spoil(m)
-			r := Examine(m.System, options())
+			r := ExamineSystem(m.System, options())
 			found := slices.ContainsFunc(r.Lines, func(l Line) bool { return l.Level == test.level && strings.Contains(l.Text, test.want) })
 			if !found {
 				t.Errorf("no %s with %q in %+v", test.level, test.want, r.Lines)
@@ -202,7 +202,7 @@ func TestOneWarningForMissingRights(t *testing.T) {
 			{State: rights.No, Detail: "/proc is mounted with hidepid", Advice: "CAP_SYS_PTRACE shows them"},
 		}}
 	}
-	r := Examine(m.System, options())
+	r := ExamineSystem(m.System, options())
 	var got []Line
 	for _, l := range r.Lines {
 		if l.Area == areaAttaching {
@@ -228,7 +228,7 @@ func TestAdviceOnNoDevice(t *testing.T) {
 	} {
 		m := newMachine()
 		m.probes["opencl"], m.Root = test.said, false
-		r := Examine(m.System, options())
+		r := ExamineSystem(m.System, options())
 		if !slices.ContainsFunc(r.Lines, func(l Line) bool { return l.Level == Problem && strings.Contains(l.Advice, test.want) }) {
 			t.Errorf("%q: no advice with %q in %+v", test.said, test.want, r.Lines)
 		}
@@ -241,7 +241,7 @@ func TestSettings(t *testing.T) {
 	o := options()
 	o.SettingsFile = "/home/u/config.toml"
 	o.Check = func() error { return errors.New("no such policy") }
-	r := Examine(m.System, o)
+	r := ExamineSystem(m.System, o)
 	var got []string
 	for _, l := range r.Lines {
 		if l.Area == areaSettings {
@@ -265,7 +265,7 @@ func TestSettings(t *testing.T) {
 }
 
 func TestJSON(t *testing.T) {
-	r := Examine(newMachine().System, options())
+	r := ExamineSystem(newMachine().System, options())
 	var out bytes.Buffer
 	if err := r.WriteJSON(&out); err != nil {
 		t.Fatal(err)

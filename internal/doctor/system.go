@@ -78,15 +78,16 @@ func ThisMachine() *System {
 	kernel := rights.ThisSystem()
 	return &System{
 		Environ: os.Environ(), ReadFile: os.ReadFile, Glob: filepath.Glob, Stat: os.Stat,
-		Folders: session.FolderPlaces, Preloaded: session.PreloadKindOf, Probe: runProbe, Memfd: tryCreateMemfd, OpenFiles: kernel.OpenFiles, Release: kernel.Release,
-		Rights: kernel.Examine, Root: os.Geteuid() == 0, Terminal: terminalSize,
+		Folders: session.FolderPlaces, Preloaded: session.PreloadKindOf, Probe: runProbeProgram, Memfd: tryCreateMemfd,
+		OpenFiles: kernel.OpenFiles, Release: kernel.Release,
+		Rights: kernel.ExamineSystem, Root: os.Geteuid() == 0, Terminal: terminalSize,
 	}
 }
 
 // probeTime is how long a driver may take to answer.
 const probeTime = 20 * time.Second
 
-func runProbe(what string) (string, error) {
+func runProbeProgram(what string) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), probeTime, fmt.Errorf("no answer within %v", probeTime))
 	defer cancel()
 	out, err := probe.RunWithPreload(ctx, []string{wire.ProbeEnv + "=" + what})

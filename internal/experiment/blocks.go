@@ -34,8 +34,8 @@ type Plan struct {
 	Time       float64 // ns that a slice takes, about
 }
 
-// BlockRequests returns the requests of a block.
-func (p Plan) BlockRequests() uint64 { return p.Requests * uint64(p.Slices) }
+// RequestsPerBlock returns the requests of a block.
+func (p Plan) RequestsPerBlock() uint64 { return p.Requests * uint64(p.Slices) }
 
 // Blocks finds out what a block is from the requests of a process, in their order. A request takes O(1), and the memory is
 // bounded.
@@ -59,7 +59,7 @@ type Blocks struct {
 func (b *Blocks) AddRequest(size uint64, site uint32, flags uint16, time float64) {
 	b.finder.AddCreate(period.KeyOfCreate(site, size, uint32(flags)))
 	b.mix.addRequest(size, site)
-	b.countForPeriod(b.finder.SteadyPeriod(repeatsLeast))
+	b.countPeriodEvidence(b.finder.SteadyPeriod(repeatsLeast))
 	unit := uint64(requestsOfSlice)
 	if b.areRequestsRepeating() {
 		unit = b.period
@@ -79,8 +79,9 @@ func (b *Blocks) AddRequest(size uint64, site uint32, flags uint16, time float64
 	b.timed++
 }
 
-// countForPeriod counts a request for or against the period; steady is the period in which the latest requests repeat, 0 if none.
-func (b *Blocks) countForPeriod(steady uint64) {
+// countPeriodEvidence counts a request for or against the period; steady is the period in which the latest requests repeat, 0
+// if none.
+func (b *Blocks) countPeriodEvidence(steady uint64) {
 	switch {
 	case steady != 0 && steady == b.period:
 		b.in++
@@ -97,8 +98,8 @@ func (b *Blocks) countForPeriod(steady uint64) {
 // areRequestsRepeating reports whether requests repeat.
 func (b *Blocks) areRequestsRepeating() bool { return b.in > 2*b.out }
 
-// Plan returns what a block is now.
-func (b *Blocks) Plan() Plan {
+// BlockPlan returns what a block is now.
+func (b *Blocks) BlockPlan() Plan {
 	iterations := 1
 	if !b.areRequestsRepeating() {
 		if reason := b.mix.whyNotStationary(); reason != "" {

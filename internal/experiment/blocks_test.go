@@ -24,7 +24,7 @@ func plan(n int, next func(i int) request) Plan {
 		b.AddRequest(r.size, r.site, 0, time)
 		time += r.ns
 	}
-	return b.Plan()
+	return b.BlockPlan()
 }
 
 // cycle returns the requests of a program with iterations of some requests.
@@ -142,7 +142,7 @@ func TestRandomRequestsAreBlocks(t *testing.T) {
 			if p.Slices > 0 {
 				measured++
 			}
-			if p.Slices > 0 && (p.BlockRequests() < SlicesLeast*requestsOfSlice || p.Iterations == 0 && p.Requests%requestsOfSlice != 0) {
+			if p.Slices > 0 && (p.RequestsPerBlock() < SlicesLeast*requestsOfSlice || p.Iterations == 0 && p.Requests%requestsOfSlice != 0) {
 				t.Errorf("%s: %+v", name, p)
 			}
 		}

@@ -136,7 +136,7 @@ func (t *Trial) AddBlock(b Block) {
 	if t.filled == blocksOfQuadruple {
 		t.filled = 0
 		if t.isQuadrupleWhole() && len(t.times) < quadruplesMax {
-			t.countQuadrupleAndLook()
+			t.countQuadrupleAndTest()
 		}
 	}
 }
@@ -152,8 +152,8 @@ func (t *Trial) isQuadrupleWhole() bool {
 	return q[0].Arm != q[1].Arm && q[1].Arm == q[2].Arm && q[3].Arm == q[0].Arm
 }
 
-// countQuadrupleAndLook counts the quadruple, and looks if it is time.
-func (t *Trial) countQuadrupleAndLook() {
+// countQuadrupleAndTest counts the quadruple, and looks if it is time.
+func (t *Trial) countQuadrupleAndTest() {
 	time, driver := 0.0, 0.0
 	for i := range t.quadruple {
 		b := &t.quadruple[i]

@@ -23,13 +23,13 @@ func SlicesToLeaveOut(present, alternative [][]float64) (count int, settled bool
 		profile := warmUpProfile(blocks)
 		most, least := max(1, len(profile)/3), valuesToLeaveOut(profile)
 		count = max(count, min(least, most))
-		settled = settled && (least <= most || isWarmFrom(profile, most))
+		settled = settled && (least <= most || areSlicesWarmFrom(profile, most))
 	}
 	return count, settled
 }
 
-// isWarmFrom reports whether the places of a profile from one up to the half take as long as the second half, noise apart.
-func isWarmFrom(profile []float64, from int) bool {
+// areSlicesWarmFrom reports whether the places of a profile from one up to the half take as long as the second half, noise apart.
+func areSlicesWarmFrom(profile []float64, from int) bool {
 	half := len(profile) / 2
 	rest, end := profile[from:half], profile[half:]
 	noise := math.Sqrt(squaredDeviations(end) / float64(len(end)*len(rest)))

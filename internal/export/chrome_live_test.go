@@ -65,7 +65,7 @@ func live(t *testing.T, records []wire.Record) string {
 	if err := l.Close(); err != nil || !d.closed {
 		t.Fatal(err)
 	}
-	if _, problems := chromelint.Lint(bytes.NewReader(d.data)); len(problems) > 0 || !json.Valid(d.data) {
+	if _, problems := chromelint.LintTrace(bytes.NewReader(d.data)); len(problems) > 0 || !json.Valid(d.data) {
 		t.Errorf("%v in\n%s", problems, d.data)
 	}
 	return string(d.data)
@@ -149,7 +149,7 @@ func TestLiveWaitsForNames(t *testing.T) {
 			if err := l.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if _, problems := chromelint.Lint(bytes.NewReader(d.data)); len(problems) > 0 {
+			if _, problems := chromelint.LintTrace(bytes.NewReader(d.data)); len(problems) > 0 {
 				t.Errorf("%v in\n%s", problems, d.data)
 			}
 			if a, b := strings.Count(string(d.data), named), strings.Count(string(d.data), guessed); a != test.named || b != test.guessed {
@@ -202,11 +202,11 @@ func TestLiveRandom(t *testing.T) {
 			d.marks = append(d.marks, page)
 		}
 		for _, mark := range d.marks {
-			if _, problems := chromelint.Lint(bytes.NewReader(d.data[:mark])); len(problems) > 0 {
+			if _, problems := chromelint.LintTrace(bytes.NewReader(d.data[:mark])); len(problems) > 0 {
 				rt.Fatalf("cut off at %d: %v", mark, problems)
 			}
 		}
-		got, _ := chromelint.Lint(bytes.NewReader(d.data))
+		got, _ := chromelint.LintTrace(bytes.NewReader(d.data))
 		totals := fold(records).Totals
 		have := fmt.Sprint(got.Creates, got.Hits, got.Misses, got.PeakInUse, got.Last["mem in_use"])
 		if want := fmt.Sprint(totals.Creates, totals.Hits, totals.Misses, totals.PeakInUse, float64(totals.InUse)); have != want {
@@ -237,7 +237,7 @@ func TestLiveDiskFull(t *testing.T) {
 		if err := l.Close(); err == nil || failed == nil || !strings.Contains(err.Error(), "no space left") || !d.closed {
 			t.Errorf("%d bytes: %v, then %v", space, failed, err)
 		}
-		if _, problems := chromelint.Lint(bytes.NewReader(d.data)); len(problems) > 0 {
+		if _, problems := chromelint.LintTrace(bytes.NewReader(d.data)); len(problems) > 0 {
 			t.Errorf("%d bytes: %v in\n%s", space, problems, d.data)
 		}
 	}
@@ -275,7 +275,7 @@ func TestCreateLive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, problems := chromelint.Lint(bytes.NewReader(file)); len(problems) > 0 || uint64(len(file)) != l.Bytes() {
+	if _, problems := chromelint.LintTrace(bytes.NewReader(file)); len(problems) > 0 || uint64(len(file)) != l.Bytes() {
 		t.Errorf("%v in %d bytes, %d counted:\n%s", problems, len(file), l.Bytes(), file)
 	}
 }
@@ -310,7 +310,7 @@ func FuzzLive(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, every uint8) {
 		var d fullDisk
 		l := startLive(t, &d)
-		for i, r := range exportrun.Nonsense(data) {
+		for i, r := range exportrun.NonsenseRecords(data) {
 			if err := l.Append(&r); err != nil {
 				t.Fatal(err)
 			}

@@ -11,13 +11,13 @@ import (
 
 // TestChromeMachine: what the machine reports of all devices of a process is a counter, beside what is reserved.
 func TestChromeMachine(t *testing.T) {
-	p := labtest.New()
-	p.Create(1, 64)
+	p := labtest.NewTape()
+	p.AddCreate(1, 64)
 	for _, m := range []wire.MachineFields{
 		{Source: wire.MachineDRM, Device: 0x300, Resident: 100}, {Source: wire.MachineDRM, Device: 0x400, Resident: 20},
 		{Source: wire.MachineRSS, Resident: 1000}, {Source: wire.MachineDRM, Unread: 13},
 	} {
-		p.Add(m.Event())
+		p.AddEvent(m.Event())
 	}
 	var b bytes.Buffer
 	if _, err := WriteChrome(&b, p, Facts{}, TraceOptions{}); err != nil {

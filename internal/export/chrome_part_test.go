@@ -165,7 +165,7 @@ func TestChromeOfCutRecordings(t *testing.T) {
 			continue // not even a header
 		}
 		exported++
-		text, _, _ := exportPart(t, r, FactsOf(r.Header()), TraceOptions{})
+		text, _, _ := exportPart(t, r, FactsOfHeader(r.Header()), TraceOptions{})
 		for _, how := range []string{`"leaked":true`, `"cut":true`, `"damage":`} {
 			if strings.Contains(text, how) {
 				ended[how]++

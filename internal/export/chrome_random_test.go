@@ -26,7 +26,7 @@ import (
 
 // run draws what a trace can show whole.
 func run(t *rapid.T) []wire.Record {
-	return randomrun.Draw(t, randomrun.Options{SlabsCool: true, Exits: randomrun.Never, NoReferences: true, NoOvertaking: true})
+	return randomrun.DrawRun(t, randomrun.Options{SlabsCool: true, Exits: randomrun.Never, NoReferences: true, NoOvertaking: true})
 }
 
 // withExits returns a run with the ends of its processes: what a process that goes on holds is no leak.
@@ -49,7 +49,7 @@ func TestChromeRandom(t *testing.T) {
 		if _, err := WriteChrome(&b, &tape{Records: withExits(records)}, Facts{ClockNS: origin}, TraceOptions{CountersEvery: 1000}); err != nil {
 			rt.Fatal(err)
 		}
-		got, problems := chromelint.Lint(&b)
+		got, problems := chromelint.LintTrace(&b)
 		if len(problems) > 0 {
 			rt.Fatal(problems)
 		}
@@ -87,7 +87,7 @@ func TestChromeRandomOptions(t *testing.T) {
 		if _, err := WriteChrome(&b, part.CutRange(&tape{Records: records}, some), Facts{ClockNS: origin}, opts); err != nil {
 			rt.Fatal(err)
 		}
-		if _, problems := chromelint.Lint(&b); len(problems) > 0 {
+		if _, problems := chromelint.LintTrace(&b); len(problems) > 0 {
 			rt.Fatal(problems)
 		}
 	})
@@ -98,7 +98,7 @@ func FuzzChrome(f *testing.F) {
 	f.Add([]byte(strings.Repeat("0123456789abcdefghijklmnopqrstuvwxyz\x0a\x01\xff\x7f", 8)), uint64(0), uint64(0))
 	f.Add(bytes.Repeat([]byte{1, 1, 10, 0, 2, 0, 0, 1, 5, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 9}, 16), uint64(1), uint64(3))
 	f.Fuzz(func(t *testing.T, data []byte, since, most uint64) {
-		list := exportrun.Nonsense(data)
+		list := exportrun.NonsenseRecords(data)
 		var b bytes.Buffer
 		if _, err := WriteChrome(&b, &tape{Records: list}, Facts{Program: string(data), Since: time.Duration(since)}, TraceOptions{MaxEvents: most, Flows: most%2 > 0}); err != nil {
 			t.Fatal(err)
@@ -113,7 +113,7 @@ func checkNonsense(t *testing.T, text []byte) {
 	if !json.Valid(text) {
 		t.Fatalf("no JSON: %q", text)
 	}
-	_, problems := chromelint.Lint(bytes.NewReader(text))
+	_, problems := chromelint.LintTrace(bytes.NewReader(text))
 	for _, p := range problems {
 		for _, bad := range []string{"control", "negative", "overlaps", "no number", "is not open", "without an end", "ends before", "ends as"} {
 			if strings.Contains(p.Text, bad) {
@@ -171,12 +171,12 @@ func TestLane(t *testing.T) {
 		{span{1, 2}, span{90, 90}},   // late
 		{span{95, 95}, span{95, 95}},
 	} {
-		if got := l.partThatNests(test.in); got != test.want {
+		if got := l.nestingPart(test.in); got != test.want {
 			t.Errorf("%d: %v becomes %v, want %v", i, test.in, got, test.want)
 		}
 	}
 	for range 10 * laneDepth {
-		l.partThatNests(span{100, 200})
+		l.nestingPart(span{100, 200})
 	}
 	if len(l.open) > laneDepth {
 		t.Errorf("%d open slices", len(l.open))
@@ -229,7 +229,7 @@ func TestChromeRecording(t *testing.T) {
 	}
 	defer func() { _ = r.Close() }()
 	var got, want bytes.Buffer
-	facts := FactsOf(r.Header())
+	facts := FactsOfHeader(r.Header())
 	if _, err := WriteChrome(&got, r, facts, TraceOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -69,11 +69,11 @@ func checkRecording(t *testing.T, r *recording.Reader) {
 		}
 		want := totals(t, r, until)
 		var b bytes.Buffer
-		report, err := WriteChrome(&b, part.CutRange(r, some), FactsOf(r.Header()), TraceOptions{})
+		report, err := WriteChrome(&b, part.CutRange(r, some), FactsOfHeader(r.Header()), TraceOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, problems := chromelint.Lint(&b)
+		got, problems := chromelint.LintTrace(&b)
 		if len(problems) > 0 {
 			t.Errorf("%+v: %v", some, problems)
 		}

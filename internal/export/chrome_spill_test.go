@@ -11,12 +11,12 @@ import (
 
 // TestChromeSpill: with --spill a counter says where memory is, and what moved so far.
 func TestChromeSpill(t *testing.T) {
-	p := labtest.New()
-	p.Create(1, 64)
+	p := labtest.NewTape()
+	p.AddCreate(1, 64)
 	for _, s := range []wire.SpillFields{
 		{Spill: wire.SpillFirst, Bytes: 64, Resident: 64}, {Spill: wire.SpillOut, Bytes: 64, Spilled: 64}, {Spill: wire.SpillIn, Bytes: 64, Resident: 64},
 	} {
-		p.Add(s.Event())
+		p.AddEvent(s.Event())
 	}
 	var b bytes.Buffer
 	if _, err := WriteChrome(&b, p, Facts{}, TraceOptions{}); err != nil {

@@ -31,9 +31,9 @@ const (
 )
 
 var (
-	rec, text, create, release = exportrun.Record, exportrun.Text, exportrun.Create, exportrun.Release
-	mistake, story, misdeeds   = exportrun.Mistake, exportrun.Story, exportrun.Misuse
-	fold                       = exportrun.Snapshot
+	rec, text, create, release = exportrun.NewRecord, exportrun.NewTextRecord, exportrun.NewCreate, exportrun.NewRelease
+	mistake, story, misdeeds   = exportrun.NewMistake, exportrun.StoryRecords, exportrun.MisuseRecords
+	fold                       = exportrun.StorySnapshot
 )
 
 func storyFacts() Facts {
@@ -59,7 +59,7 @@ func exportPart(t *testing.T, src recording.Source, facts Facts, opts TraceOptio
 	if !json.Valid(b.Bytes()) {
 		t.Errorf("no JSON:\n%s", b.String())
 	}
-	found, problems := chromelint.Lint(bytes.NewReader(b.Bytes()))
+	found, problems := chromelint.LintTrace(bytes.NewReader(b.Bytes()))
 	if len(problems) > 0 {
 		t.Errorf("%v in\n%s", problems, b.String())
 	}

@@ -30,8 +30,8 @@ type Facts struct {
 	Since, Until time.Duration
 }
 
-// FactsOf returns the facts in the header of a recording.
-func FactsOf(h recording.Header) Facts {
+// FactsOfHeader returns the facts in the header of a recording.
+func FactsOfHeader(h recording.Header) Facts {
 	return Facts{
 		Program: h.Program, Arguments: h.Arguments, Policy: h.Policy, Limits: h.Limits,
 		Tags: h.Tags, Host: h.Host, Created: h.Created, ClockNS: h.ClockNS, Attached: h.Attached,

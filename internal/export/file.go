@@ -20,11 +20,11 @@ import (
 // ErrExists reports a file that exists and must not be overwritten.
 var ErrExists = errors.New("exists: use -f to overwrite it or name another file")
 
-// WriteFile has fn write a file, which appears under its name only when it is complete: until then, and if anything
+// WriteFileAtomically has fn write a file, which appears under its name only when it is complete: until then, and if anything
 // fails, an existing file stays as it is. An existing file is replaced only with force, and a directory never; links
 // are followed. A name that ends in .gz makes a gzip file. Devices, pipes, and everything under /proc and /dev except
 // /dev/shm, such as /dev/stdout, are written to directly.
-func WriteFile(path string, force bool, fn func(io.Writer) error) error {
+func WriteFileAtomically(path string, force bool, fn func(io.Writer) error) error {
 	target, direct, err := resolveTarget(path, force)
 	switch {
 	case err != nil:
@@ -32,7 +32,7 @@ func WriteFile(path string, force bool, fn func(io.Writer) error) error {
 	case direct:
 		return writeDirect(path, fn)
 	}
-	return writeBeside(target, path, force, fn)
+	return writeByTemporaryFile(target, path, force, fn)
 }
 
 // resolveTarget returns the file that path leads to. direct: write to it rather than replace it.
@@ -86,9 +86,9 @@ func writeDirect(path string, fn func(io.Writer) error) error {
 	})
 }
 
-// CreateBeside is WriteFile for an fn that creates the file itself, under the temporary name that it gets. It refuses devices and
-// pipes.
-func CreateBeside(path string, force bool, fn func(beside string) error) error {
+// CreateFileAtomically is WriteFileAtomically for an fn that creates the file itself, under the temporary name that it gets. It
+// refuses devices and pipes.
+func CreateFileAtomically(path string, force bool, fn func(beside string) error) error {
 	target, direct, err := resolveTarget(path, force)
 	switch {
 	case err != nil:
@@ -96,12 +96,12 @@ func CreateBeside(path string, force bool, fn func(beside string) error) error {
 	case direct:
 		return fmt.Errorf("%s is no regular file: use -o to name another", path)
 	}
-	return replaceWhenMade(target, path, force, fn)
+	return createAndRename(target, path, force, fn)
 }
 
-// writeBeside writes a temporary file and gives it its name at the end.
-func writeBeside(target, name string, force bool, fn func(io.Writer) error) error {
-	return replaceWhenMade(target, name, force, func(beside string) error {
+// writeByTemporaryFile writes a temporary file and gives it its name at the end.
+func writeByTemporaryFile(target, name string, force bool, fn func(io.Writer) error) error {
+	return createAndRename(target, name, force, func(beside string) error {
 		file, err := createTemporary(beside, name)
 		if err != nil {
 			return err
@@ -110,8 +110,8 @@ func writeBeside(target, name string, force bool, fn func(io.Writer) error) erro
 	})
 }
 
-// replaceWhenMade has fn create a file in the folder of target, and renames it to target at the end.
-func replaceWhenMade(target, name string, force bool, fn func(beside string) error) error {
+// createAndRename has fn create a file in the folder of target, and renames it to target at the end.
+func createAndRename(target, name string, force bool, fn func(beside string) error) error {
 	beside := temporaryNameBeside(target)
 	tempfile.NoteUnfinished(beside)
 	err := fn(beside)

@@ -20,7 +20,7 @@ func content(text string) func(io.Writer) error {
 	}
 }
 
-// folder makes a folder with what WriteFile may meet.
+// folder makes a folder with what WriteFileAtomically may meet.
 func folder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -82,7 +82,7 @@ func TestWriteFile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := folder(t)
 			before := list(t, dir)
-			err := WriteFile(filepath.Join(dir, test.path), test.force, test.fn)
+			err := WriteFileAtomically(filepath.Join(dir, test.path), test.force, test.fn)
 			if test.err == "" && err != nil || test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)) {
 				t.Errorf("error %v, want %q", err, test.err)
 			}
@@ -105,7 +105,7 @@ func TestWriteFile(t *testing.T) {
 
 func TestWriteFileAppearsMeanwhile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new")
-	err := WriteFile(path, false, func(io.Writer) error { return os.WriteFile(path, []byte("other"), 0o600) })
+	err := WriteFileAtomically(path, false, func(io.Writer) error { return os.WriteFile(path, []byte("other"), 0o600) })
 	if !errors.Is(err, ErrExists) {
 		t.Errorf("error %v, want %v", err, ErrExists)
 	}
@@ -116,7 +116,7 @@ func TestWriteFileAppearsMeanwhile(t *testing.T) {
 
 func TestWriteFileGzip(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new.gz")
-	if err := WriteFile(path, false, content("text")); err != nil {
+	if err := WriteFileAtomically(path, false, content("text")); err != nil {
 		t.Fatal(err)
 	}
 	packed, err := os.ReadFile(path)
@@ -136,16 +136,16 @@ func TestWriteFileGzip(t *testing.T) {
 func TestWriteFileInMemory(t *testing.T) {
 	t.Setenv("TMPDIR", "/dev/shm")
 	path := filepath.Join(t.TempDir(), "new")
-	if err := WriteFile(path, false, content("text")); err != nil {
+	if err := WriteFileAtomically(path, false, content("text")); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteFile(path, false, content("other")); !errors.Is(err, ErrExists) {
+	if err := WriteFileAtomically(path, false, content("other")); !errors.Is(err, ErrExists) {
 		t.Errorf("error %v, want %v", err, ErrExists)
 	}
 }
 
 func TestWriteFileThrough(t *testing.T) {
-	if err := WriteFile("/dev/null", false, content("text")); err != nil {
+	if err := WriteFileAtomically("/dev/null", false, content("text")); err != nil {
 		t.Error(err)
 	}
 	if info, err := os.Stat("/dev/null"); err != nil || info.Mode().IsRegular() {
@@ -160,7 +160,7 @@ func TestWriteFileThrough(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = reader.Close() }()
-	if err := WriteFile(pipe, false, content("text")); err != nil {
+	if err := WriteFileAtomically(pipe, false, content("text")); err != nil {
 		t.Fatal(err)
 	}
 	got := make([]byte, 4)

@@ -137,7 +137,7 @@ func (n *names) frameNumber(f *callsite.Frame) uint64 {
 	}
 	function := f.Function
 	if function == "" {
-		function = f.Name()
+		function = f.ShortText()
 	}
 	rest := appendNumber(nil, frameFunction, n.numberOfText(n.functions, internedFunctions, function, sameText))
 	if f.Module != "" {
@@ -175,7 +175,7 @@ func (n *names) describeTrack(key trackKey, rest func(t *track) []byte) *track {
 	if t == nil {
 		t = &track{id: firstThread}
 		if thread := key.kind == onThread && key.name == ""; !thread || n.threaded {
-			t.id = n.newTrack()
+			t.id = n.newTrackID()
 		} else {
 			n.threaded = true
 		}
@@ -188,7 +188,7 @@ func (n *names) describeTrack(key trackKey, rest func(t *track) []byte) *track {
 // firstThread is the track of the thread that is named first; readers put events without a track there.
 const firstThread = 1
 
-func (n *names) newTrack() uint64 {
+func (n *names) newTrackID() uint64 {
 	n.tracksMade++
 	return firstThread + n.tracksMade
 }
@@ -271,7 +271,7 @@ func (n *names) beginLane(of lifeKey, name string, ns uint64) uint64 {
 		n.lives[of] = life{group, id}
 		return id
 	}
-	id := n.newTrack()
+	id := n.newTrackID()
 	n.define(packetTrack, append(appendNumber(nil, trackID, id), n.childTrackFields(of.pid, group.name)...))
 	n.lives[of] = life{group, id}
 	return id

@@ -24,7 +24,7 @@ func TestPerfettoOfRecordings(t *testing.T) {
 			defer func() { _ = r.Close() }()
 			want := totals(t, r, ^uint64(0))
 			var b bytes.Buffer
-			report, err := WritePerfetto(&b, part.CutRange(r, part.Options{}), FactsOf(r.Header()), TraceOptions{})
+			report, err := WritePerfetto(&b, part.CutRange(r, part.Options{}), FactsOfHeader(r.Header()), TraceOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}

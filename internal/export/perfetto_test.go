@@ -87,7 +87,7 @@ func TestPerfettoStory(t *testing.T) {
 func TestPerfettoRandom(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		options := randomrun.Options{SlabsCool: true, Exits: randomrun.AtEnd, NoReferences: true, NoOvertaking: true, Processes: 1}
-		records := randomrun.Draw(rt, options)
+		records := randomrun.DrawRun(rt, options)
 		p, report, _ := perfetto(t, records)
 		totals := fold(records).Totals
 		begun, ended, leaked := p.lifetimes()
@@ -111,7 +111,7 @@ func TestPerfettoRandomOptions(t *testing.T) {
 		}
 		some := part.Options{Since: origin + rapid.Uint64Range(0, 90_000).Draw(rt, "since")}
 		var b bytes.Buffer
-		if _, err := WritePerfetto(&b, part.CutRange(&tape{Records: exportrun.Run(rt)}, some), Facts{ClockNS: origin}, opts); err != nil {
+		if _, err := WritePerfetto(&b, part.CutRange(&tape{Records: exportrun.DrawRun(rt)}, some), Facts{ClockNS: origin}, opts); err != nil {
 			rt.Fatal(err)
 		}
 		readPerfetto(t, b.Bytes()).slices()
@@ -155,7 +155,7 @@ func TestPerfettoFindings(t *testing.T) {
 // TestPerfettoSmall: creates and releases take 40 bytes each at most, by a pool and without one.
 func TestPerfettoSmall(t *testing.T) {
 	const pairs = 20_000
-	pooled := exportrun.Churn(pairs)
+	pooled := exportrun.ChurnRecords(pairs)
 	bare := slices.Clone(pooled)
 	for i := range bare {
 		bare[i].Link, bare[i].Outcome = 0, wire.OutcomeDriver
@@ -169,7 +169,7 @@ func TestPerfettoSmall(t *testing.T) {
 }
 
 func TestCompactSmall(t *testing.T) {
-	list := exportrun.Churn(20_000)
+	list := exportrun.ChurnRecords(20_000)
 	text, report, _ := export(t, list, TraceOptions{Compact: true})
 	if each := float64(len(text)) / float64(len(list)); each > 150 {
 		t.Errorf("%.1f bytes for an event", each)
@@ -183,7 +183,8 @@ func FuzzPerfetto(f *testing.F) {
 	f.Add([]byte(strings.Repeat("0123456789abcdefghijklmnopqrstuvwxyz\x0a\x01\xff\x7f", 8)), uint64(3))
 	f.Fuzz(func(t *testing.T, data []byte, most uint64) {
 		var b bytes.Buffer
-		if _, err := WritePerfetto(&b, &tape{Records: exportrun.Nonsense(data)}, Facts{Program: string(data)}, TraceOptions{MaxEvents: most}); err != nil {
+		if _, err := WritePerfetto(&b, &tape{Records: exportrun.NonsenseRecords(data)}, Facts{Program: string(data)},
+			TraceOptions{MaxEvents: most}); err != nil {
 			t.Fatal(err)
 		}
 		readPerfetto(t, b.Bytes())

@@ -30,8 +30,8 @@ type TraceOptions struct {
 	Compact       bool           // lifetimes stand for the calls that began and ended them, and have few arguments
 }
 
-// mayLeaveOut reports whether the options can leave something out, which the first line must then report.
-func (o *TraceOptions) mayLeaveOut() bool {
+// mayDropEvents reports whether the options can leave something out, which the first line must then report.
+func (o *TraceOptions) mayDropEvents() bool {
 	return o.MaxEvents > 0 || o.Lifetimes > 0 || o.MinSize > 0 || o.Tag != nil
 }
 
@@ -78,7 +78,7 @@ func writeTrace(w io.Writer, src recording.Source, facts *Facts, opts *TraceOpti
 		return TraceReport{}, err
 	}
 	report := TraceReport{Lost: seen.lost, Damage: recording.DamageOf(src)}
-	if opts.mayLeaveOut() || seen.most > aliveMax && !opts.NoLifetimes {
+	if opts.mayDropEvents() || seen.most > aliveMax && !opts.NoLifetimes {
 		// The first line says what was left out, so write once to nowhere to count it.
 		if report, err = newTrace(io.Discard, seen, opts, report, style).writeEvents(src, facts); err != nil {
 			return report, err
@@ -113,7 +113,7 @@ func (x *trace) writeEvents(src recording.Source, facts *Facts) (TraceReport, er
 		if err != nil {
 			return x.report, err
 		}
-		if x.takeRecord(r); x.out.failure() != nil {
+		if x.takeRecord(r); x.out.firstError() != nil {
 			break
 		}
 	}

@@ -24,16 +24,16 @@ type counters struct {
 	fragmented      bool   // waste and external have values
 }
 
-// writeCountersBefore writes the values at the time when the next counters were due, if that was before now.
-func (x *trace) writeCountersBefore(p *running, now uint64) {
+// writeDueCounters writes the values at the time when the next counters were due, if that was before now.
+func (x *trace) writeDueCounters(p *running, now uint64) {
 	if c := &p.counters; c.changed && c.started && now > c.due {
 		x.writeCounters(p, c.due)
 	}
 }
 
-// writeCountersAfter writes the values after a record, unless values were written shortly before. Carried records count together:
+// writeCountersAfterRecord writes the values after a record, unless values were written shortly before. Carried records count together:
 // at the beginning of the part, or when their memory was first seen.
-func (x *trace) writeCountersAfter(p *running, carried bool) {
+func (x *trace) writeCountersAfterRecord(p *running, carried bool) {
 	switch c := &p.counters; {
 	case !c.changed:
 	case carried:
@@ -55,7 +55,7 @@ func (x *trace) writeCounters(p *running, ns uint64) {
 		x.out.addNumber(`"reserved":`, heap.NonNegative(g.ReservedBytes()))
 	}
 	x.out.endEvent()
-	x.writeSites(p, ns)
+	x.writeSiteCounters(p, ns)
 	if c.moved != c.written && x.style != compact {
 		c.written = c.moved
 		x.out.beginCounter("transfers", p.home, x.timeSinceStart(ns))
@@ -64,12 +64,12 @@ func (x *trace) writeCounters(p *running, ns uint64) {
 		x.out.addNumber(`"to_host":`, c.moved[stats.ToHost])
 		x.out.endEvent()
 	}
-	x.writeObjects(p, ns)
-	x.writeSpill(p, ns)
+	x.writeObjectCounters(p, ns)
+	x.writeSpillCounters(p, ns)
 	if x.seen.attached || x.style == compact { // the other values are about a pool
 		return
 	}
-	x.writeFragmentation(p, ns)
+	x.writeFragmentationCounters(p, ns)
 	if g.Hits+g.Misses == 0 {
 		return
 	}
@@ -79,8 +79,8 @@ func (x *trace) writeCounters(p *running, ns uint64) {
 	x.out.endEvent()
 }
 
-// writeSites writes the bytes that the largest call sites hold, where they have changed.
-func (x *trace) writeSites(p *running, ns uint64) {
+// writeSiteCounters writes the bytes that the largest call sites hold, where they have changed.
+func (x *trace) writeSiteCounters(p *running, ns uint64) {
 	for _, t := range p.counted {
 		if t.moved {
 			t.moved = false
@@ -152,8 +152,8 @@ func (c *counters) noteSpillReport(v wire.SpillView) {
 	}
 }
 
-// writeSpill writes where the memory of buffers is with --spill.
-func (x *trace) writeSpill(p *running, ns uint64) {
+// writeSpillCounters writes where the memory of buffers is with --spill.
+func (x *trace) writeSpillCounters(p *running, ns uint64) {
 	s := &p.counters.spill
 	if !s.changed {
 		return
@@ -208,8 +208,8 @@ func (c *counters) noteHeldCounts(v wire.ObjectView) {
 	c.changed = true
 }
 
-// writeObjects writes how many objects of each type are live, if that has changed.
-func (x *trace) writeObjects(p *running, ns uint64) {
+// writeObjectCounters writes how many objects of each type are live, if that has changed.
+func (x *trace) writeObjectCounters(p *running, ns uint64) {
 	o := &p.counters.objects
 	if !o.changed {
 		return
@@ -223,8 +223,8 @@ func (x *trace) writeObjects(p *running, ns uint64) {
 	x.out.endEvent()
 }
 
-// writeFragmentation writes waste and external fragmentation if they have changed.
-func (x *trace) writeFragmentation(p *running, ns uint64) {
+// writeFragmentationCounters writes waste and external fragmentation if they have changed.
+func (x *trace) writeFragmentationCounters(p *running, ns uint64) {
 	c, g := &p.counters, p.life
 	inUse := uint64(max(g.InUse, 0))
 	waste := shareInHundredths(inUse-min(uint64(max(g.Requested, 0)), inUse), inUse)

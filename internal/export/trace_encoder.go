@@ -39,7 +39,7 @@ type encoder interface {
 
 	flush()
 	finish() error
-	failure() error
+	firstError() error
 	eventCount() uint64 // events
 }
 
@@ -62,7 +62,7 @@ func (o *output) flush() {
 	o.b = o.b[:0]
 }
 
-func (o *output) failure() error { return o.err }
+func (o *output) firstError() error { return o.err }
 
 func (o *output) eventCount() uint64 { return o.events }
 

@@ -33,7 +33,7 @@ func (x *trace) nameThread(p *surveyed, thread uint32) {
 	if tid == p.pid {
 		name = "main thread"
 	}
-	x.out.nameThread(quoteJSON(name), placeOf(p.pid, tid))
+	x.out.nameThread(quoteJSON(name), newPlace(p.pid, tid))
 }
 
 // laneOfThread returns where the calls of a thread show.
@@ -43,7 +43,7 @@ func (x *trace) laneOfThread(p *running, thread uint32) *lane {
 	}
 	l := p.lanes[thread]
 	if l == nil {
-		l = &lane{thread: thread, at: placeOf(p.pid, p.shownThreadID(thread)), floor: x.seen.begin}
+		l = &lane{thread: thread, at: newPlace(p.pid, p.shownThreadID(thread)), floor: x.seen.begin}
 		p.lanes[thread] = l
 		if x.live {
 			x.nameThread(p.surveyed, thread)
@@ -56,14 +56,14 @@ func (x *trace) laneOfThread(p *running, thread uint32) *lane {
 // beginSlice begins the slice of a call up to its arguments.
 func (x *trace) beginSlice(p *running, r *wire.Record, name string) {
 	l := x.laneOfThread(p, r.Thread)
-	s := l.partThatNests(span{r.Start(), r.End()})
+	s := l.nestingPart(span{r.Start(), r.End()})
 	x.report.Slices++
 	x.out.beginCall(name, l.at, x.timeSinceStart(s.start), s.end-s.start)
 }
 
-// countsAsShown reports whether a call shows, and counts it if not.
-func (x *trace) countsAsShown(chosen bool) bool {
-	if !chosen || x.isFull() {
+// showsOrCountsDropped reports whether a call shows, and counts it if not.
+func (x *trace) showsOrCountsDropped(chosen bool) bool {
+	if !chosen || x.hasMaxEvents() {
 		x.report.DroppedSlices++
 		return false
 	}
@@ -78,7 +78,7 @@ var createNames = func() (names [wire.MemoryExternal + 1]string) {
 	return names
 }()
 
-func createName(made wire.Memory) string {
+func createCallName(made wire.Memory) string {
 	if int(made) < len(createNames) {
 		return createNames[made]
 	}
@@ -89,10 +89,10 @@ func (x *trace) showCreate(p *running, r *wire.Record) {
 	e := r.AsCreate()
 	t := p.tag(e.Tag())
 	failed := e.Outcome() == wire.OutcomeFailed
-	if !failed && !x.showsBesideLifetime(t, e.Duration()) || !x.countsAsShown(t.chosen && e.BytesServing() >= x.opts.MinSize) {
+	if !failed && !x.showsBesideLifetime(t, e.Duration()) || !x.showsOrCountsDropped(t.chosen && e.BytesServing() >= x.opts.MinSize) {
 		return
 	}
-	x.beginSlice(p, r, createName(e.Memory()))
+	x.beginSlice(p, r, createCallName(e.Memory()))
 	if x.opts.Flows && !failed {
 		p.flows[e.Object()] = struct{}{}
 		x.appendObjectFlow(p, e.Object(), true, false)
@@ -180,7 +180,7 @@ func (x *trace) showRelease(p *running, r *wire.Record) {
 		t = p.tag(o.Tag)
 		chosen = t.chosen && o.Granted >= x.opts.MinSize
 	}
-	if !x.showsBesideLifetime(t, e.Duration()) || !x.countsAsShown(chosen) {
+	if !x.showsBesideLifetime(t, e.Duration()) || !x.showsOrCountsDropped(chosen) {
 		return
 	}
 	x.beginSlice(p, r, `"release"`)
@@ -203,7 +203,7 @@ func (x *trace) showRelease(p *running, r *wire.Record) {
 }
 
 func (x *trace) showSync(p *running, r *wire.Record) {
-	if !x.countsAsShown(x.opts.Tag == nil) {
+	if !x.showsOrCountsDropped(x.opts.Tag == nil) {
 		return
 	}
 	x.beginSlice(p, r, `"`+r.AsSync().Sync().String()+`"`)
@@ -219,7 +219,7 @@ func (x *trace) showSync(p *running, r *wire.Record) {
 func (x *trace) showDeviceTime(p *running, r *wire.Record) {
 	v := r.AsTransfer()
 	t := p.tag(v.Site())
-	if v.Profiled() == wire.CommandOther || !x.countsAsShown(t.chosen && v.Moved() >= x.opts.MinSize) {
+	if v.Profiled() == wire.CommandOther || !x.showsOrCountsDropped(t.chosen && v.Moved() >= x.opts.MinSize) {
 		return
 	}
 	p.timed++
@@ -328,13 +328,13 @@ func (x *trace) writeRunMark(r *wire.Record) {
 	if r.Kind != wire.KindLost {
 		at = x.processNumbered(r.Process).home
 	}
-	x.out.beginInstant("mark", quoteJSON(markText(r)), "g", at, x.timeSinceStart(max(x.heap.Now(), r.Time)))
+	x.out.beginInstant("mark", quoteJSON(runMarkText(r)), "g", at, x.timeSinceStart(max(x.heap.Now(), r.Time)))
 	x.out.beginArguments()
 	x.out.addPlainText(`"kind":`, r.Kind.String())
 	x.out.endEvent()
 }
 
-func markText(r *wire.Record) string {
+func runMarkText(r *wire.Record) string {
 	switch {
 	case r.Kind == wire.KindLost:
 		return fmt.Sprintf("%d events lost", r.AsLost().Events())

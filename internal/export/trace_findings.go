@@ -10,8 +10,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// writeMistake writes an instant when a mistake is made for the first time; repeats would hide everything else.
-func (x *trace) writeMistake(p *running, r *wire.Record) {
+// writeFirstMistake writes an instant when a mistake is made for the first time; repeats would hide everything else.
+func (x *trace) writeFirstMistake(p *running, r *wire.Record) {
 	e := r.AsDiag()
 	t := p.tag(e.Tag())
 	f := stats.FindingOfDiag(r, &p.kernels)
@@ -36,8 +36,8 @@ func (x *trace) writeMistake(p *running, r *wire.Record) {
 	x.out.endEvent()
 }
 
-// writeKilled writes an instant when SIGKILL ended a process that held memory.
-func (x *trace) writeKilled(p *running, r *wire.Record) {
+// writeKilledProcess writes an instant when SIGKILL ended a process that held memory.
+func (x *trace) writeKilledProcess(p *running, r *wire.Record) {
 	held := heap.NonNegative(p.life.InUse)
 	if r.Thread != 0 || r.AsExit().Status() != 128+int16(syscall.SIGKILL) || p.life.Ended || held == 0 {
 		return

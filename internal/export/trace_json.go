@@ -24,12 +24,12 @@ type lines struct {
 
 // placeOfProcess returns the place of events that belong to a whole process.
 func placeOfProcess(pid uint64) *place {
-	at := placeOf(pid, pid)
+	at := newPlace(pid, pid)
 	at.kind = onProcess
 	return at
 }
 
-func placeOf(pid, tid uint64) *place {
+func newPlace(pid, tid uint64) *place {
 	return &place{pid: pid, tid: tid, json: `,"pid":` + strconv.FormatUint(pid, 10) + `,"tid":` + strconv.FormatUint(tid, 10)}
 }
 

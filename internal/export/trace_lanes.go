@@ -15,8 +15,8 @@ type lane struct {
 // span is a time from start to end, in ns.
 type span struct{ start, end uint64 }
 
-// partThatNests returns the part of a slice that nests with all slices before it. Slices come in the order of their events.
-func (l *lane) partThatNests(s span) span {
+// nestingPart returns the part of a slice that nests with all slices before it. Slices come in the order of their events.
+func (l *lane) nestingPart(s span) span {
 	s.start = max(s.start, l.floor)
 	s.end = max(s.end, s.start)
 	for n := len(l.open); n > 0; n = len(l.open) {

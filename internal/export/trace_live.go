@@ -166,7 +166,7 @@ func (p *surveyed) renameTag(r *wire.Record, name string) {
 		delete(p.tags, r.DefinedTag())
 		p.latest.tag = nil
 	}
-	p.noteName(r, name)
+	p.noteTagName(r, name)
 	if t := p.tags[r.DefinedTag()]; !t.named {
 		t.guessed = true
 	}
@@ -228,7 +228,7 @@ func (l *Live) Flush() error {
 func (l *Live) Bytes() uint64 { return l.file.BytesTaken() }
 
 func (l *Live) traceError() error {
-	if err := l.trace.out.failure(); err != nil {
+	if err := l.trace.out.firstError(); err != nil {
 		return fmt.Errorf("write trace %s: %w", l.name, withoutTempName(err))
 	}
 	return nil
@@ -239,7 +239,7 @@ func (l *Live) Close() error {
 	l.writeWaitingRecords(func(*held) bool { return true })
 	l.trace.endLifetimes()
 	_ = l.trace.out.finish() // err returns it
-	if err := l.file.Close(); err != nil && l.trace.out.failure() == nil {
+	if err := l.file.Close(); err != nil && l.trace.out.firstError() == nil {
 		return fmt.Errorf("close trace %s: %w", l.name, withoutTempName(err))
 	}
 	return l.traceError()

@@ -12,11 +12,11 @@ import (
 // one after the other for each of its events.
 const aliveMax = 4096
 
-// applyOptionsToTags applies the options to the tags.
-func (x *trace) applyOptionsToTags() {
+// chooseTagsByOptions applies the options to the tags.
+func (x *trace) chooseTagsByOptions() {
 	var top map[string]bool
 	if x.opts.Lifetimes > 0 {
-		top = x.seen.namesOfLargest(x.opts.Lifetimes)
+		top = x.seen.namesOfLargestTags(x.opts.Lifetimes)
 	}
 	for _, p := range x.seen.processes {
 		p.slabTag()
@@ -35,7 +35,7 @@ const countersOfSites = 8
 
 // chooseCountedSites chooses the call sites with a counter of their own.
 func (x *trace) chooseCountedSites() {
-	top, all := x.seen.namesOfLargest(countersOfSites), uint64(0)
+	top, all := x.seen.namesOfLargestTags(countersOfSites), uint64(0)
 	for _, p := range x.seen.processes {
 		for _, t := range p.tags {
 			all += t.bytes
@@ -52,14 +52,16 @@ func (x *trace) chooseCountedSites() {
 	}
 }
 
-func (x *trace) isFull() bool { return x.opts.MaxEvents > 0 && x.out.eventCount() >= x.opts.MaxEvents }
+func (x *trace) hasMaxEvents() bool {
+	return x.opts.MaxEvents > 0 && x.out.eventCount() >= x.opts.MaxEvents
+}
 
-// beginsLifetime reports whether to begin a lifetime; alive counts the open ones of its name.
-func (x *trace) beginsLifetime(t *tag, bytes uint64, alive *int) bool {
+// shouldBeginLifetime reports whether to begin a lifetime; alive counts the open ones of its name.
+func (x *trace) shouldBeginLifetime(t *tag, bytes uint64, alive *int) bool {
 	if x.opts.NoLifetimes {
 		return false
 	}
-	if !t.shown || bytes < x.opts.MinSize || x.isFull() || *alive >= aliveMax {
+	if !t.shown || bytes < x.opts.MinSize || x.hasMaxEvents() || *alive >= aliveMax {
 		x.report.DroppedLifetimes++
 		return false
 	}
@@ -95,8 +97,8 @@ type pool struct {
 	alive    int
 }
 
-// tagAndPoolOf returns the tag and the name of a block's stay in the pool.
-func (x *trace) tagAndPoolOf(p *running, b *heap.Block) (*tag, *pool) {
+// tagAndPoolOfBlock returns the tag and the name of a block's stay in the pool.
+func (x *trace) tagAndPoolOfBlock(p *running, b *heap.Block) (*tag, *pool) {
 	slab := b.State == heap.Slab
 	t := p.tag(b.Tag)
 	if slab {

@@ -69,7 +69,7 @@ func newTrace(w io.Writer, seen *survey, opts *TraceOptions, report TraceReport,
 		each := opts.MaxEvents / (4 * counterLines * uint64(max(len(seen.processes), 1)))
 		x.every = max(x.every, (seen.last-seen.begin)/max(each, 1))
 	}
-	x.applyOptionsToTags()
+	x.chooseTagsByOptions()
 	if style == packed {
 		x.chooseCountedSites()
 	}
@@ -118,7 +118,7 @@ func (x *trace) takeRecord(r *wire.Record) {
 	}
 	if !r.CarriedOver() {
 		// The values until now are those when the counters were due.
-		x.writeCountersBefore(p, max(x.heap.Now(), r.Time))
+		x.writeDueCounters(p, max(x.heap.Now(), r.Time))
 		x.showCall(p, r)
 	}
 	if x.style.isLean() && r.Kind == wire.KindRelease && p.life.InUse > p.counters.most {
@@ -139,7 +139,7 @@ func (x *trace) takeRecord(r *wire.Record) {
 	default:
 	}
 	p.counters.changed = p.counters.changed || before != p.life.Gauges || hits != p.life.Hits+p.life.Misses
-	x.writeCountersAfter(p, r.CarriedOver())
+	x.writeCountersAfterRecord(p, r.CarriedOver())
 }
 
 // showCall shows a record itself, without its effects on objects and blocks.
@@ -157,7 +157,7 @@ func (x *trace) showCall(p *running, r *wire.Record) {
 		p.kernels.AddKernel(r.AsKernel().Kernel(), r.Payload)
 	case wire.KindDiag:
 		if r.AsDiag().Diag().IsFinding() {
-			x.writeMistake(p, r)
+			x.writeFirstMistake(p, r)
 			return
 		}
 		if r.AsDiag().Diag() == wire.DiagCallFailed {
@@ -170,7 +170,7 @@ func (x *trace) showCall(p *running, r *wire.Record) {
 	case wire.KindLimit:
 		x.writeRunMark(r)
 	case wire.KindExit:
-		x.writeKilled(p, r)
+		x.writeKilledProcess(p, r)
 	case wire.KindEvict, wire.KindSlab:
 		if x.style == packed {
 			x.showPoolEvent(p, r)
@@ -207,7 +207,7 @@ func (x *trace) ObjectAllocated(process *heap.Process, o *heap.Object, _ *heap.B
 
 func (x *trace) beginLifetime(p *running, o *heap.Object) {
 	t := p.tag(o.Tag)
-	if o.Shown = x.beginsLifetime(t, o.Granted, &t.alive); !o.Shown {
+	if o.Shown = x.shouldBeginLifetime(t, o.Granted, &t.alive); !o.Shown {
 		return
 	}
 	if t.guessed {
@@ -248,8 +248,8 @@ func (x *trace) BlockPooled(process *heap.Process, b *heap.Block) {
 	if b.Shown = false; x.style.isLean() {
 		return
 	}
-	t, group := x.tagAndPoolOf(p, b)
-	if b.Shown = x.beginsLifetime(t, b.Size, &group.alive); b.Shown {
+	t, group := x.tagAndPoolOfBlock(p, b)
+	if b.Shown = x.shouldBeginLifetime(t, b.Size, &group.alive); b.Shown {
 		x.beginBlockLifetime(p, b, t, group)
 	}
 }
@@ -268,7 +268,7 @@ func (x *trace) BlockUnpooled(process *heap.Process, b *heap.Block, how heap.How
 	if !b.Shown {
 		return
 	}
-	_, group := x.tagAndPoolOf(p, b)
+	_, group := x.tagAndPoolOfBlock(p, b)
 	group.alive--
 	x.endBlockLifetime(p, b, group, how)
 }
@@ -286,6 +286,6 @@ func (x *trace) endLifetimes() {
 	}
 	for _, p := range x.sortedProcesses() {
 		x.writeCounters(p, p.last)
-		x.heap.EndObjectsAt(p.life, p.life.HowLeft(!x.whole), p.last)
+		x.heap.EndObjectsAt(p.life, p.life.HowMemoryEnds(!x.whole), p.last)
 	}
 }

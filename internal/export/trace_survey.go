@@ -65,16 +65,16 @@ func (s *survey) noteRecord(r *wire.Record) {
 		p.noteProcess(r)
 	case wire.KindTag, wire.KindSite:
 		if name := callsite.TagNameOf(r); name != "" {
-			p.noteName(r, name)
+			p.noteTagName(r, name)
 		}
 	case wire.KindCreate, wire.KindRelease, wire.KindSync, wire.KindSlab, wire.KindEvict, wire.KindDiag:
-		s.noteEvent(p, r)
+		s.noteRunEvent(p, r)
 	default:
 	}
 }
 
-// noteEvent notes something that happened, or was carried over.
-func (s *survey) noteEvent(p *surveyed, r *wire.Record) {
+// noteRunEvent notes something that happened, or was carried over.
+func (s *survey) noteRunEvent(p *surveyed, r *wire.Record) {
 	if r.CarriedOver() {
 		s.part = s.part || !s.happened
 	} else {
@@ -126,8 +126,8 @@ func (p *surveyed) noteProcess(r *wire.Record) {
 	p.program = string(program)
 }
 
-// noteName takes the name of a TAG or SITE. The first name stays, unless a frame had no name in it.
-func (p *surveyed) noteName(r *wire.Record, name string) {
+// noteTagName takes the name of a TAG or SITE. The first name stays, unless a frame had no name in it.
+func (p *surveyed) noteTagName(r *wire.Record, name string) {
 	if t := p.tags[r.DefinedTag()]; t != nil && t.named {
 		return
 	}

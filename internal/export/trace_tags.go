@@ -48,7 +48,7 @@ func (t *tag) setName(name string, frames []callsite.Frame) {
 	t.stack = "[" + strings.Join(quoted, ",") + "]"
 }
 
-// addInUse counts what the objects of a tag addInUse.
+// addInUse counts bytes that the objects of a tag have in use.
 func (t *tag) addInUse(bytes int64) {
 	if t.counted {
 		t.inUse += bytes
@@ -112,8 +112,8 @@ func (p *surveyed) shownThreadID(tid uint32) uint64 {
 // addCreatedBytes adds what a create was granted to its tag.
 func (p *surveyed) addCreatedBytes(e wire.CreateView) { p.tag(e.Tag()).bytes += e.BytesServing() }
 
-// namesOfLargest returns the names of the n tags with the most bytes, in all processes together.
-func (s *survey) namesOfLargest(n int) map[string]bool {
+// namesOfLargestTags returns the names of the n tags with the most bytes, in all processes together.
+func (s *survey) namesOfLargestTags(n int) map[string]bool {
 	bytes := map[string]uint64{}
 	for _, p := range s.processes {
 		for _, t := range p.tags {

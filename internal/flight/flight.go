@@ -110,8 +110,8 @@ type known struct {
 	texts  map[string]string
 }
 
-// keepFramesOfSite keeps the frames of a call site, unless they are known or there is no room.
-func (k *known) keepFramesOfSite(key siteKey, f *wire.Flight, s *wire.FlightSite) {
+// keepSiteFrames keeps the frames of a call site, unless they are known or there is no room.
+func (k *known) keepSiteFrames(key siteKey, f *wire.Flight, s *wire.FlightSite) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if _, known := k.frames[key]; known || !k.names.Charge(siteBytes+frameBytes*int64(s.Depth)) {
@@ -206,7 +206,7 @@ func (b *buffers) readRecord(path string) record {
 		s := &b.flight.Sites[i]
 		b.key = b.flight.AppendKeyOfSite(b.key[:0], s)
 		key := siteKey{maphash.Bytes(b.known.seeds[0], b.key), maphash.Bytes(b.known.seeds[1], b.key)}
-		b.known.keepFramesOfSite(key, &b.flight, s)
+		b.known.keepSiteFrames(key, &b.flight, s)
 		r.sites[i] = recordSite{key, s.Counts}
 	}
 	return r
@@ -298,7 +298,7 @@ func collectSites(records []record, k *known) *Log {
 			site.Ranks = append(site.Ranks, Rank{number, s.counts})
 		}
 	}
-	names := newNamer(k)
+	names := newSiteNamer(k)
 	for p, s := range sites {
 		if !p.all {
 			name := names.nameOfSite(p.key)
@@ -336,7 +336,7 @@ type named struct {
 	leftOut bool
 }
 
-func newNamer(k *known) *namer {
+func newSiteNamer(k *known) *namer {
 	return &namer{k, symbol.NewResolver(symbol.Options{Budget: k.keep, Still: true}), map[siteKey]named{}, map[string]string{}}
 }
 
@@ -361,7 +361,7 @@ func (n *namer) computeSiteName(key siteKey) named {
 		if len(payload) > 0 && isCLibrary(f.Module) {
 			break // it called main, or started the thread
 		}
-		for _, line := range n.frameLines(f) {
+		for _, line := range n.linesOfFrame(f) {
 			if next := wire.AppendSiteFrame(nil, line); len(payload)+len(next) <= wire.PayloadMax {
 				payload = append(payload, next...)
 			}
@@ -373,7 +373,7 @@ func (n *namer) computeSiteName(key siteKey) named {
 		return named{name: callsite.Untagged, leftOut: true}
 	}
 	for _, f := range callsite.FramesAfterWrappers(payload) {
-		stack := f.Name()
+		stack := f.ShortText()
 		if !n.names.Charge(int64(len(stack)) + frameBytes) {
 			made.leftOut = true
 			break
@@ -383,7 +383,7 @@ func (n *namer) computeSiteName(key siteKey) named {
 	return made
 }
 
-func (n *namer) frameLines(f wire.FlightFrame) (frameLines []wire.SiteFrame) {
+func (n *namer) linesOfFrame(f wire.FlightFrame) (frameLines []wire.SiteFrame) {
 	if f.Function != "" {
 		return []wire.SiteFrame{{Function: f.Function, File: f.Module, Line: f.Offset, Module: f.Module}}
 	}

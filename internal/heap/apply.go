@@ -92,7 +92,7 @@ func (h *Heap) switchToProcess(number uint32) *Process {
 		p.objects.Seed, p.blocks.Seed = h.seed, h.seed
 		h.numbers[number] = p
 		h.processes = append(h.processes, p)
-		h.endProcesses()
+		h.removeDueMemoryIfOthersRun()
 	}
 	h.latest = p
 	return p
@@ -113,7 +113,7 @@ func (h *Heap) AdvanceTime(time uint64) {
 	if time > h.now {
 		h.now = time
 		if time >= h.due {
-			h.endProcesses()
+			h.removeDueMemoryIfOthersRun()
 		}
 	}
 }
@@ -190,7 +190,7 @@ func (h *Heap) applyCreate(p *Process, thread uint32, c wire.CreateView) {
 		return
 	}
 	if !carriedOver {
-		switch c.OutcomeOfPresent() {
+		switch c.PresentOutcome() {
 		case wire.OutcomeHit:
 			p.Hits++
 		case wire.OutcomeMiss:
@@ -264,7 +264,7 @@ func (h *Heap) applySlab(p *Process, thread uint32, s wire.SlabView) {
 	}
 	if b := p.Block(s.Block()); b != nil {
 		h.Unknown++
-		h.disownBlock(p, b)
+		h.endMemoryOfBlockOwner(p, b)
 		h.endBlock(p, b, Unknown)
 	}
 	b := h.newBlock(p, s.Block())

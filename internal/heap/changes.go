@@ -54,8 +54,8 @@ func (p *Process) blockOfObject(o *Object) *Block {
 	return nil
 }
 
-// disownBlock ends the memory of the object that has a block.
-func (h *Heap) disownBlock(p *Process, b *Block) {
+// endMemoryOfBlockOwner ends the memory of the object that has a block.
+func (h *Heap) endMemoryOfBlockOwner(p *Process, b *Block) {
 	if b.State != InUse {
 		return
 	}
@@ -100,7 +100,7 @@ func (h *Heap) abandonOvertaken(note *overtakenObject) {
 
 // endBlockUse ends the present use of a block.
 func (h *Heap) endBlockUse(p *Process, b *Block, how How) {
-	h.disownBlock(p, b)
+	h.endMemoryOfBlockOwner(p, b)
 	h.endPoolStay(p, b, how)
 	h.changeSlabRoom(p, b, 1)
 }

@@ -177,7 +177,7 @@ func TestProcessesMakeRoom(t *testing.T) {
 			s.said = nil
 			h.Apply(&wire.Record{Process: number, Thread: 1, Event: wire.Event{Kind: wire.KindCreate, Object: 1, Size: 1, Time: 1}})
 			if number < c.running {
-				h.ProcessEnded(number)
+				h.NoteProcessEnded(number)
 			}
 			var fold []string
 			for _, what := range s.said {

@@ -79,27 +79,27 @@ func (h *Heap) applyExit(p *Process, gone bool) {
 		h.ended++
 		h.leaving = append(h.leaving, p)
 	}
-	h.due = min(h.due, p.timeMemoryMayLeave())
-	h.endProcesses()
+	h.due = min(h.due, p.timeMemoryIsDue())
+	h.removeDueMemoryIfOthersRun()
 }
 
-// ProcessEnded notes that a process is gone. A number that no record mentioned is ignored.
-func (h *Heap) ProcessEnded(number uint32) {
+// NoteProcessEnded notes that a process is gone. A number that no record mentioned is ignored.
+func (h *Heap) NoteProcessEnded(number uint32) {
 	if p := h.FindProcess(number); p != nil {
 		h.applyExit(p, true)
 	}
 }
 
-// timeMemoryMayLeave returns when the memory of a process that ended may leave.
-func (p *Process) timeMemoryMayLeave() uint64 {
+// timeMemoryIsDue returns when the memory of a process that ended may leave.
+func (p *Process) timeMemoryIsDue() uint64 {
 	if p.gone {
 		return 0
 	}
 	return p.ended + min(Grace, never-p.ended)
 }
 
-// endProcesses removes the memory of ended processes that are due, if another process runs.
-func (h *Heap) endProcesses() {
+// removeDueMemoryIfOthersRun removes the memory of ended processes that are due, if another process runs.
+func (h *Heap) removeDueMemoryIfOthersRun() {
 	if h.now >= h.due && h.ended < len(h.processes) {
 		h.removeDueMemory()
 	}
@@ -113,11 +113,11 @@ func (h *Heap) removeDueMemory() {
 	h.due = never
 	slices.SortFunc(h.leaving, compareByNumber)
 	h.leaving = slices.DeleteFunc(h.leaving, func(p *Process) bool {
-		if h.now >= p.timeMemoryMayLeave() {
+		if h.now >= p.timeMemoryIsDue() {
 			h.removeMemoryOfProcess(p)
 			return true
 		}
-		h.due = min(h.due, p.timeMemoryMayLeave())
+		h.due = min(h.due, p.timeMemoryIsDue())
 		return false
 	})
 }
@@ -138,9 +138,9 @@ func (h *Heap) removeMemoryOfProcess(p *Process) {
 	}
 }
 
-// HowLeft says how what the process has in use ends after the last record: it is Leaked if the process ended, or may have, and Held if
-// it was aborted. cut: the run goes on after that record.
-func (p *Process) HowLeft(cut bool) How {
+// HowMemoryEnds says how what the process has in use ends after the last record: it is Leaked if the process ended, or may
+// have, and Held if it was aborted. cut: the run goes on after that record.
+func (p *Process) HowMemoryEnds(cut bool) How {
 	switch {
 	case !p.Ended && (cut || p.watched):
 		return Cut

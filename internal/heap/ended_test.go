@@ -62,7 +62,7 @@ func TestHowLeft(t *testing.T) {
 		for _, e := range c.events {
 			run.Apply(&wire.Record{Process: 1, Thread: uint32(e.Access), Event: e})
 		}
-		if got := run.FindProcess(1).HowLeft(false); got != c.want {
+		if got := run.FindProcess(1).HowMemoryEnds(false); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}

@@ -147,9 +147,9 @@ type Object struct {
 	maps    int32  // mappings of the host that are open
 }
 
-// OutcomeOfPresent returns the outcome where it says something of the present configuration, else that of memory that no pool serves: see
-// wire.CreateView.OutcomeOfPresent.
-func (o *Object) OutcomeOfPresent() wire.Outcome {
+// PresentOutcome returns the outcome where it says something of the present configuration, else that of memory that no pool
+// serves: see wire.CreateView.PresentOutcome.
+func (o *Object) PresentOutcome() wire.Outcome {
 	if o.Alternative {
 		return wire.OutcomeDriver
 	}

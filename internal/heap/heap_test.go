@@ -60,7 +60,7 @@ func TestEverythingEndsOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := &ledger{open: map[string]bool{}}
 		h := heap.New(heap.Options{}, l)
-		for _, r := range randomrun.Draw(t, randomrun.Options{}) {
+		for _, r := range randomrun.DrawRun(t, randomrun.Options{}) {
 			h.Apply(&r)
 			var inUse int64
 			for _, p := range h.Processes() {

@@ -72,7 +72,7 @@ type longWait struct {
 // ObjectIdleSince returns the time at which all commands on an object were known to have ended; they may have ended earlier. False: no
 // command used the object, or a command may still run, or the host may use the memory without a call.
 func (p *Process) ObjectIdleSince(o *Object) (time uint64, known bool) {
-	if o.Used == 0 || o.running > 0 || o.maps > 0 || !p.seesUses(o) {
+	if o.Used == 0 || o.running > 0 || o.maps > 0 || !p.areUsesRecorded(o) {
 		return 0, false
 	}
 	return o.ended, true
@@ -81,8 +81,9 @@ func (p *Process) ObjectIdleSince(o *Object) (time uint64, known bool) {
 // LastCommandEnd returns when a command of the process was known to have ended, the latest; 0: none was.
 func (p *Process) LastCommandEnd() uint64 { return p.work.last }
 
-// MayRunBefore reports whether a command of the process that uses memory may still run when a record comes, which Apply takes next.
-func (p *Process) MayRunBefore(r *wire.Record) bool {
+// MayCommandsStillRun reports whether a command of the process that uses memory may still run when a record comes, which Apply
+// takes next.
+func (p *Process) MayCommandsStillRun(r *wire.Record) bool {
 	p.endLongWait(r)
 	for _, q := range p.work.queues {
 		if slices.ContainsFunc(q.running[q.begin:], func(r running) bool { return r.object != 0 }) {
@@ -92,11 +93,13 @@ func (p *Process) MayRunBefore(r *wire.Record) bool {
 	return false
 }
 
-// Untouched reports whether no command has used an object, nor the host without a call.
-func (p *Process) Untouched(o *Object) bool { return o.Used == 0 && !o.CarriedOver && p.seesUses(o) }
+// IsUntouched reports whether no command has used an object, nor the host without a call.
+func (p *Process) IsUntouched(o *Object) bool {
+	return o.Used == 0 && !o.CarriedOver && p.areUsesRecorded(o)
+}
 
-// seesUses reports whether all uses of an object are recorded.
-func (p *Process) seesUses(o *Object) bool {
+// areUsesRecorded reports whether all uses of an object are recorded.
+func (p *Process) areUsesRecorded(o *Object) bool {
 	switch o.Memory {
 	case wire.MemorySVM:
 		if o.Access&wire.SVMFineGrainBuffer != 0 {
@@ -228,7 +231,7 @@ func (p *Process) applySync(r *wire.Record) {
 	case took == math.MaxUint32:
 		p.work.long = longWait{r.Thread, *r}
 	default:
-		p.completeAfterWait(r, r.Time+uint64(took))
+		p.completeCommandsAfterWait(r, r.Time+uint64(took))
 	}
 }
 
@@ -238,18 +241,18 @@ func (p *Process) endLongWait(next *wire.Record) {
 		return
 	}
 	p.work.long.thread = 0
-	p.completeAfterWait(&p.work.long.Record, next.Time)
+	p.completeCommandsAfterWait(&p.work.long.Record, next.Time)
 }
 
-// completeAfterWait notes the commands that have ended when a wait was over.
-func (p *Process) completeAfterWait(r *wire.Record, over uint64) {
+// completeCommandsAfterWait notes the commands that have ended when a wait was over.
+func (p *Process) completeCommandsAfterWait(r *wire.Record, over uint64) {
 	v := r.AsSync()
 	switch v.Sync() {
 	case wire.SyncFinish:
-		p.completeQueue(p.work.queues[v.Queue()], r.Time, over)
+		p.completeCommandsOfQueue(p.work.queues[v.Queue()], r.Time, over)
 	case wire.SyncBlocking:
 		if q := p.work.queues[v.Queue()]; q != nil && q.inOrder {
-			p.completeQueue(q, r.Time, over)
+			p.completeCommandsOfQueue(q, r.Time, over)
 		}
 	case wire.SyncWait:
 		if a := &p.work.awaits; a.time == r.Time && a.thread == r.Thread {
@@ -261,8 +264,8 @@ func (p *Process) completeAfterWait(r *wire.Record, over uint64) {
 	}
 }
 
-// completeQueue notes that all commands of a queue that were enqueued until before have ended.
-func (p *Process) completeQueue(q *queue, before, over uint64) {
+// completeCommandsOfQueue notes that all commands of a queue that were enqueued until before have ended.
+func (p *Process) completeCommandsOfQueue(q *queue, before, over uint64) {
 	if q == nil {
 		return
 	}
@@ -305,7 +308,7 @@ func (p *Process) completeAwaited(a awaited, over uint64) {
 		return
 	}
 	if a.all || q.inOrder {
-		p.completeQueue(q, a.time, over)
+		p.completeCommandsOfQueue(q, a.time, over)
 		return
 	}
 	left := q.running[q.begin:]

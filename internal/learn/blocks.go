@@ -62,7 +62,7 @@ func packFirstFit(items []arenaBuffer, spans [][]span, order []int) packing {
 	for _, i := range order {
 		m := &items[i]
 		block := 0
-		for block < len(taken) && (p.sizes[block] < m.size || !m.fitsBlockOfSize(p.sizes[block]) || haveCommonTime(taken[block], spans[i])) {
+		for block < len(taken) && (p.sizes[block] < m.size || !m.fitsBlockOfSize(p.sizes[block]) || doSpansOverlap(taken[block], spans[i])) {
 			block++
 		}
 		if block == len(taken) {
@@ -89,8 +89,8 @@ func (b *Buffer) fitsBlockOfSize(size uint64) bool {
 	return b.BlockMax == 0 || size <= max(b.BlockMax, b.Size)
 }
 
-// haveCommonTime reports whether two lists of spans have a time in common.
-func haveCommonTime(some, others []span) bool {
+// doSpansOverlap reports whether two lists of spans have a time in common.
+func doSpansOverlap(some, others []span) bool {
 	for i := range some {
 		for k := range others {
 			if some[i].lower < others[k].upper && others[k].lower < some[i].upper {

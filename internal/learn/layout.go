@@ -238,5 +238,5 @@ func placeGroups(groups [][]arenaBuffer, align uint64, length int) (*arena.Solut
 		}
 		list[i] = b
 	}
-	return arena.Solve(context.Background(), list, arena.Options{Workers: 1, Steps: stepsMax, Seed: 1})
+	return arena.PlaceBuffers(context.Background(), list, arena.Options{Workers: 1, Steps: stepsMax, Seed: 1})
 }

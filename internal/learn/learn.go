@@ -57,8 +57,8 @@ func (l *Learner) AddRequest(r *allocator.Request) (number uint64) {
 	return number
 }
 
-// NoteFreed notes that the memory of a request is free again: the program has released it, and its commands have completed.
-func (l *Learner) NoteFreed(number uint64) {
+// NoteRequestFreed notes that the memory of a request is free again: the program has released it, and its commands have completed.
+func (l *Learner) NoteRequestFreed(number uint64) {
 	if r := &l.requests[number%window]; r.number == number {
 		r.freed = l.count
 	}

@@ -48,7 +48,7 @@ func (p *learningPool) run(times int, loop []item) {
 		for _, it := range loop {
 			for _, l := range p.ends[p.made] {
 				p.pool.Free(l.block, false, 0, nil)
-				p.NoteFreed(l.number)
+				p.NoteRequestFreed(l.number)
 			}
 			delete(p.ends, p.made)
 			p.request(it)
@@ -337,7 +337,7 @@ func BenchmarkRequest(b *testing.B) {
 	b.ReportAllocs()
 	for i := range b.N {
 		req.Tag = allocator.Tag(1 + i%50)
-		l.NoteFreed(l.AddRequest(&req))
+		l.NoteRequestFreed(l.AddRequest(&req))
 		l.LayoutIfNew()
 	}
 }

@@ -39,9 +39,9 @@ func (d *Director) ProposeExperiment(p *Proposal) bool {
 // LatestVerdict returns the end of the latest proposal that has one.
 func (d *Director) LatestVerdict() *Verdict { return d.verdict.Load() }
 
-// mayBegin reports whether a task may begin at a time. A proposal waits until the ones before have cost no more than their
+// mayTaskBegin reports whether a task may begin at a time. A proposal waits until the ones before have cost no more than their
 // part of the run.
-func (d *Director) mayBegin(t *task, now uint64) bool {
+func (d *Director) mayTaskBegin(t *task, now uint64) bool {
 	return t.proposal == nil || d.paid <= d.options.Budget*float64(now-min(now, d.started))
 }
 
@@ -76,12 +76,13 @@ func (d *Director) decideProposal(a *experiment.Answer) bool {
 	case !adopted:
 		d.sayNotAdopted(d.process, ": "+sentence)
 	case a.Certain:
-		d.sayAuto(d.process, fmt.Sprintf("%s%s %s after the first call: with %s %s", switchesWord, p.Name, d.ageOfRunText(), p.Present, sentence))
+		d.sayAsAuto(d.process, fmt.Sprintf("%s%s %s after the first call: with %s %s", switchesWord, p.Name, d.ageOfRunText(), p.Present, sentence))
 	default:
-		d.sayAuto(d.process, fmt.Sprintf("%s%s %s after the first call, for memory: %s; it needs %s", switchesWord, p.Name, d.ageOfRunText(), sentence, p.Memory))
+		d.sayAsAuto(d.process, fmt.Sprintf("%s%s %s after the first call, for memory: %s; it needs %s", switchesWord, p.Name,
+			d.ageOfRunText(), sentence, p.Memory))
 	}
 	d.adopted = adopted
-	d.waitForTask()
+	d.finishTask()
 	return true
 }
 
@@ -90,16 +91,16 @@ func (d *Director) ageOfRunText() string { return units.Duration(d.now - min(d.n
 // sayNotAdopted says that a proposal was not adopted.
 func (d *Director) sayNotAdopted(process uint32, why string) {
 	if p := d.task.proposal; p != nil {
-		d.sayAuto(process, staysWord+p.Present+why)
+		d.sayAsAuto(process, staysWord+p.Present+why)
 	}
 }
 
-func (d *Director) sayAuto(process uint32, text string) {
+func (d *Director) sayAsAuto(process uint32, text string) {
 	d.options.Session.RecordText(process, d.now, autoWord+text)
 }
 
-// Decisions returns how often auto has decided, and what it said last.
-func (f *Follower) Decisions() (number uint64, said string) {
+// AutoDecisions returns how often auto has decided, and what it said last.
+func (f *Follower) AutoDecisions() (number uint64, said string) {
 	for _, r := range f.Results() {
 		if r.Auto != "" {
 			said = autoWord + r.Auto

@@ -112,8 +112,8 @@ func (d *Director) OfferUnaskedExperiment() {
 // EndExperiment ends the experiment.
 func (d *Director) EndExperiment() { d.asked.Store(nil) }
 
-// IsWanted reports whether an experiment goes on, or would if it could.
-func (d *Director) IsWanted() bool { return d.asked.Load() != nil }
+// IsExperimentWanted reports whether an experiment goes on, or would if it could.
+func (d *Director) IsExperimentWanted() bool { return d.asked.Load() != nil }
 
 // TakeRecord takes a record.
 func (d *Director) TakeRecord(r *wire.Record) {
@@ -121,11 +121,11 @@ func (d *Director) TakeRecord(r *wire.Record) {
 		d.started = r.Time
 	}
 	if d.stage == idle {
-		if d.task = d.asked.Load(); d.task == nil || r.Kind == wire.KindDiag || !d.mayBegin(d.task, r.Time) {
+		if d.task = d.asked.Load(); d.task == nil || r.Kind == wire.KindDiag || !d.mayTaskBegin(d.task, r.Time) {
 			return
 		}
 		d.turn, d.adopted = 0, false
-		d.beginSearch()
+		d.beginIterationSearch()
 	}
 	d.now = max(d.now, r.Time)
 	d.follower.TakeRecord(r, Held{})
@@ -138,7 +138,7 @@ func (d *Director) TakeRecord(r *wire.Record) {
 	case wire.KindLimit:
 		d.handlePoolAnswer(r)
 	case wire.KindExit:
-		d.processExited(r)
+		d.handleProcessExit(r)
 	default:
 	}
 }
@@ -149,14 +149,14 @@ func (d *Director) Flush() {
 	case d.stage == idle:
 	case d.asked.Load() != d.task:
 		d.endExperiment("it was stopped")
-		d.waitForTask()
+		d.finishTask()
 	case d.stage == running:
-		d.announceBlocksOrEnd()
+		d.announceBlocksOrEndExperiment()
 	}
 }
 
-// beginSearch begins to look for iterations.
-func (d *Director) beginSearch() {
+// beginIterationSearch begins to look for iterations.
+func (d *Director) beginIterationSearch() {
 	d.stage, d.candidates, d.process, d.ahead, d.late, d.lag = looking, map[uint32]*candidate{}, 0, aheadLeast, 0, lag{}
 	d.follower = Follower{Started: d.started, Until: d.options.Until}
 }
@@ -164,7 +164,7 @@ func (d *Director) beginSearch() {
 // takeRequest takes a request of the pool.
 func (d *Director) takeRequest(r *wire.Record) {
 	if d.stage == looking {
-		d.findIterations(r)
+		d.findIterationsInRecords(r)
 		return
 	}
 	if r.Process != d.process {
@@ -175,12 +175,12 @@ func (d *Director) takeRequest(r *wire.Record) {
 	}
 	d.pace.addRequest(d.follower.next-1, r.Time-min(uint64(r.AsCreate().Duration()), r.Time), r.Time)
 	if d.pace.count%lookAgain == 0 {
-		d.announceBlocksOrEnd()
+		d.announceBlocksOrEndExperiment()
 	}
 }
 
-// findIterations looks for the iterations of the process with the most requests.
-func (d *Director) findIterations(r *wire.Record) {
+// findIterationsInRecords looks for the iterations of the process with the most requests.
+func (d *Director) findIterationsInRecords(r *wire.Record) {
 	c := d.candidates[r.Process]
 	if c == nil {
 		if len(d.candidates) == processesMax {
@@ -197,13 +197,13 @@ func (d *Director) findIterations(r *wire.Record) {
 	if !d.options.Session.IsReady() {
 		return
 	}
-	plan := c.blocks.Plan()
+	plan := c.blocks.BlockPlan()
 	if c.why = plan.Reason; plan.Slices == 0 || plan.Iterations == 0 && d.task.quiet {
 		return
 	}
 	if why := d.whyTooLittleMemory(r.Process); why != "" {
 		d.sayNothingMeasured(r.Process, why, why)
-		d.waitForTask()
+		d.finishTask()
 		return
 	}
 	d.process, d.plan = r.Process, plan
@@ -219,17 +219,17 @@ func (d *Director) askForAlternative() {
 	d.number = d.options.Session.SendMessage(d.process, "arms "+d.currentAlternative())
 }
 
-// nextAlternative goes on with the next alternative, if there is one.
-func (d *Director) nextAlternative() {
+// goToNextAlternative goes on with the next alternative, if there is one.
+func (d *Director) goToNextAlternative() {
 	if d.turn++; d.turn < len(d.task.alternatives) {
 		d.askForAlternative()
 		return
 	}
-	d.waitForTask()
+	d.finishTask()
 }
 
-// waitForTask waits for another task.
-func (d *Director) waitForTask() {
+// finishTask waits for another task.
+func (d *Director) finishTask() {
 	d.stage = idle
 	if d.task.proposal != nil {
 		d.verdict.Store(&Verdict{d.task.proposal, d.adopted})
@@ -254,24 +254,24 @@ func (d *Director) handlePoolAnswer(r *wire.Record) {
 	switch {
 	case d.stage == preparing && refused && ours:
 		d.sayNotMeasured(d.process, d.currentAlternative(), string(wire.TextBeforeNUL(r.Payload)))
-		d.nextAlternative()
+		d.goToNextAlternative()
 	case d.stage == preparing && ours && d.follower.IsFollowing():
 		d.stage, d.last, d.arm, d.spent, d.pace = running, Plan{}, experiment.Present, 0, newPace(&d.plan)
 		d.options.Seed++
 		d.order = experiment.NewOrder(d.options.Seed)
-		d.options.Session.RecordText(d.process, d.now, startWord+d.comparedText())
-	case d.stage == running && !refused && isAboutPresent(r):
+		d.options.Session.RecordText(d.process, d.now, startWord+d.comparedConfigurationsText())
+	case d.stage == running && !refused && isAboutPresentConfiguration(r):
 		d.endExperiment("the configuration was changed")
-		d.waitForTask()
+		d.finishTask()
 	case d.stage == running && refused:
 		d.ahead = min(2*d.ahead, aheadMost) // the change came too late: its block does not count
 		d.late++
 	}
 }
 
-// isAboutPresent reports whether an accepted LIMIT is about the present configuration: not of experiments, nor what the pool
-// learned of the program or of its neighbours.
-func isAboutPresent(r *wire.Record) bool {
+// isAboutPresentConfiguration reports whether an accepted LIMIT is about the present configuration: not of experiments, nor
+// what the pool learned of the program or of its neighbours.
+func isAboutPresentConfiguration(r *wire.Record) bool {
 	name, _ := wire.ParseLimit(r.Payload)
 	switch string(name) {
 	case wire.ArmsSetting, wire.ArmSetting, wire.PeriodSetting, wire.RelieveSetting:
@@ -280,8 +280,8 @@ func isAboutPresent(r *wire.Record) bool {
 	return true
 }
 
-// comparedText says what is compared.
-func (d *Director) comparedText() string {
+// comparedConfigurationsText says what is compared.
+func (d *Director) comparedConfigurationsText() string {
 	text := "the present configuration and " + d.currentAlternative()
 	if d.plan.Iterations > 0 {
 		text += fmt.Sprintf(", in iterations of %d requests", d.pace.period)
@@ -294,13 +294,13 @@ func (d *Director) comparedText() string {
 	return text
 }
 
-// processExited ends the experiment with its process. Where an alternative was not measured, another process may do.
-func (d *Director) processExited(r *wire.Record) {
+// handleProcessExit ends the experiment with its process. Where an alternative was not measured, another process may do.
+func (d *Director) handleProcessExit(r *wire.Record) {
 	const late = "the program ended before its turn"
 	switch {
 	case d.stage == looking:
 		if c := d.candidates[r.Process]; c != nil && c.requests == d.mostRequestsOfProcess() {
-			why := d.whyTooShort(c)
+			why := d.whyRunTooShort(c)
 			d.sayNothingMeasured(r.Process, why, why)
 		}
 		delete(d.candidates, r.Process)
@@ -309,19 +309,19 @@ func (d *Director) processExited(r *wire.Record) {
 		d.options.Session.RecordText(d.process, d.now, endWord+"the program ended")
 		d.sayNotAdopted(d.process, ", as the program ended: "+d.follower.result.answerSentence())
 		if d.turn++; d.turn == len(d.task.alternatives) {
-			d.waitForTask()
+			d.finishTask()
 			return
 		}
 		d.sayNothingMeasured(d.process, late, late)
-		d.beginSearch()
+		d.beginIterationSearch()
 	default:
-		d.sayNothingMeasured(d.process, d.whyTooShort(d.candidates[r.Process]), late)
-		d.beginSearch()
+		d.sayNothingMeasured(d.process, d.whyRunTooShort(d.candidates[r.Process]), late)
+		d.beginIterationSearch()
 	}
 }
 
-// announceBlocksOrEnd announces blocks, and ends the experiment when enough is known.
-func (d *Director) announceBlocksOrEnd() {
+// announceBlocksOrEndExperiment announces blocks, and ends the experiment when enough is known.
+func (d *Director) announceBlocksOrEndExperiment() {
 	if !d.pace.isKnown() {
 		return
 	}
@@ -331,25 +331,25 @@ func (d *Director) announceBlocksOrEnd() {
 	}
 	if answer.Stop == experiment.Precise || answer.Stop == experiment.Full {
 		d.endExperiment(answer.Stop.String())
-		d.nextAlternative()
+		d.goToNextAlternative()
 		return
 	}
 	if d.turn+1 < len(d.task.alternatives) && d.hasCostTooMuch(answer) { // others wait
 		d.endExperiment(experiment.OverSpent.String())
-		d.nextAlternative()
+		d.goToNextAlternative()
 		return
 	}
 	if d.last.Requests == 0 {
-		d.resizeSlices()
+		d.fitSlicesToIterations()
 	}
 	// The end of the alternative is ordered with its beginning: an order that comes too late would leave the program in it.
 	for d.arm == experiment.Alternative || d.last.firstRequestAfter() < d.firstRequestAfter(d.ahead) {
-		if d.last.Requests > 0 && d.last.Number%4 == 3 && d.mustWait(answer) {
+		if d.last.Requests > 0 && d.last.Number%4 == 3 && d.mustDelayQuadruple(answer) {
 			d.letArmDecideFrom(experiment.Present, d.last.firstRequestAfter())
 			return
 		}
 		if n := d.last.Number + 1; n == warmUps || n == warmUps+firstMost { // a program may be slow at its start
-			d.resizeSlices()
+			d.fitSlicesToIterations()
 		}
 		d.announceBlock()
 	}
@@ -360,14 +360,15 @@ func (d *Director) firstRequestAfter(ns uint64) uint64 {
 	return d.pace.alignedRequest(d.follower.next, ns, d.plan.Requests)
 }
 
-// resizeSlices makes slices of whole numbers of the iterations that the program makes from one wait to the next, and blocks of
-// these. The plan's own times are those between requests. A program that is ahead of the device makes many requests at once.
-func (d *Director) resizeSlices() {
+// fitSlicesToIterations makes slices of whole numbers of the iterations that the program makes from one wait to the next, and
+// blocks of these. The plan's own times are those between requests. A program that is ahead of the device makes many requests
+// at once.
+func (d *Director) fitSlicesToIterations() {
 	p := &d.plan
 	if p.Iterations == 0 {
 		return
 	}
-	request := d.pace.takeMeanNS()
+	request := d.pace.takeMeanRequestNS()
 	each := request * float64(d.pace.period) // ns of an iteration
 	iterations := float64(d.pace.iterationsPerWait(uint64(experiment.BlockLeast / request)))
 	slices, together := experiment.SlicesOfBlock(each * iterations)
@@ -375,9 +376,9 @@ func (d *Director) resizeSlices() {
 	p.Requests = uint64(p.Iterations) * d.pace.period
 }
 
-// mustWait reports whether a quadruple of blocks is not followed by the next yet. The first quadruple is short and does not
-// count: it shows how long an iteration takes in each arm.
-func (d *Director) mustWait(a *experiment.Answer) bool {
+// mustDelayQuadruple reports whether a quadruple of blocks is not followed by the next yet. The first quadruple is short and
+// does not count: it shows how long an iteration takes in each arm.
+func (d *Director) mustDelayQuadruple(a *experiment.Answer) bool {
 	return d.follower.over < warmUps || d.hasCostTooMuch(a) || d.last.Number+1-d.follower.over >= waitingMost
 }
 

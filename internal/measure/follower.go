@@ -139,7 +139,7 @@ func (f *Follower) handlePoolAnswer(r *wire.Record) {
 	switch {
 	case r.AsLimit().Status() != 0:
 		return
-	case isAboutPresent(r):
+	case isAboutPresentConfiguration(r):
 		f.supersedeResults(r.Process)
 	}
 	if string(name) != wire.ArmsSetting {
@@ -175,7 +175,7 @@ func (f *Follower) handleSessionText(r *wire.Record) {
 		return
 	}
 	text := callsite.CleanText(wire.TextBeforeNUL(r.Payload))
-	if p, ok := parsePlan(text); ok {
+	if p, ok := parseBlockPlan(text); ok {
 		if f.result.Running && r.Process == f.result.Process && len(f.plans)+len(f.ended) < plansMax {
 			f.plans = append(f.plans, p)
 		}
@@ -185,10 +185,10 @@ func (f *Follower) handleSessionText(r *wire.Record) {
 		f.endExperiment(why)
 	} else if text, ok := strings.CutPrefix(text, notWord); ok {
 		alternative, why, _ := strings.Cut(text, ": ")
-		f.takeUnmeasured(&Result{Alternative: alternative, Process: r.Process, Why: why})
+		f.takeUnmeasuredResult(&Result{Alternative: alternative, Process: r.Process, Why: why})
 	} else if text, ok := strings.CutPrefix(text, autoNotWord); ok {
 		alternative, why, _ := strings.Cut(text, ": ")
-		f.takeUnmeasured(&Result{Alternative: alternative, Process: r.Process, Auto: why})
+		f.takeUnmeasuredResult(&Result{Alternative: alternative, Process: r.Process, Auto: why})
 		f.decisions++
 	} else if text, ok := strings.CutPrefix(text, autoWord); ok && f.result.Process == r.Process {
 		f.result.Auto, f.result.Adopted = text, strings.HasPrefix(text, switchesWord)
@@ -196,8 +196,8 @@ func (f *Follower) handleSessionText(r *wire.Record) {
 	}
 }
 
-// takeUnmeasured takes a result without an answer, unless the user has an answer about that alternative.
-func (f *Follower) takeUnmeasured(r *Result) {
+// takeUnmeasuredResult takes a result without an answer, unless the user has an answer about that alternative.
+func (f *Follower) takeUnmeasuredResult(r *Result) {
 	for _, old := range f.Results() {
 		if old.Alternative == r.Alternative && old.IsKnown() && old.Auto == "" && r.Auto == "" {
 			return
@@ -289,32 +289,32 @@ func (f *Follower) endBlock() {
 func (f *Follower) judgeBlocks(waited uint64) {
 	f.pending = false
 	for _, b := range f.ended {
-		if b.marks != nil && waited > b.tookNS() {
+		if b.marks != nil && waited > b.durationNS() {
 			b.marks = nil
 			f.behind++
 		}
 		switch f.over++; {
 		case f.over <= warmUps:
 			if b.marks != nil {
-				f.warm[b.Arm] = min(b.tookNS(), cmp.Or(f.warm[b.Arm], math.MaxUint64))
+				f.warm[b.Arm] = min(b.durationNS(), cmp.Or(f.warm[b.Arm], math.MaxUint64))
 			}
 		case f.over <= warmUps+firstMost:
 			if f.first = append(f.first, b); len(f.first) == firstMost {
-				f.chooseWhatToLeaveOut()
+				f.chooseSlicesToLeaveOut()
 			}
 		default:
-			f.addBlock(&b)
+			f.addBlockToTrial(&b)
 		}
 	}
 	f.ended = f.ended[:0]
 }
 
-func (b *block) tookNS() uint64 {
+func (b *block) durationNS() uint64 {
 	return b.marks[len(b.marks)-1] - min(b.marks[0], b.marks[len(b.marks)-1])
 }
 
-// chooseWhatToLeaveOut decides what is left out of each block, and gives the first blocks to the trial.
-func (f *Follower) chooseWhatToLeaveOut() {
+// chooseSlicesToLeaveOut decides what is left out of each block, and gives the first blocks to the trial.
+func (f *Follower) chooseSlicesToLeaveOut() {
 	var times [2][][]float64
 	for i := range f.first {
 		if b := &f.first[i]; b.marks != nil {
@@ -327,7 +327,7 @@ func (f *Follower) chooseWhatToLeaveOut() {
 	}
 	f.result.Warming = !settled
 	for i := range f.first {
-		f.addBlock(&f.first[i])
+		f.addBlockToTrial(&f.first[i])
 	}
 	f.first = nil
 }
@@ -341,8 +341,8 @@ func (b *block) sliceTimes() []float64 {
 	return times
 }
 
-// addBlock gives a block to the trial.
-func (f *Follower) addBlock(b *block) {
+// addBlockToTrial gives a block to the trial.
+func (f *Follower) addBlockToTrial(b *block) {
 	things := int(min(b.sliceLength(), math.MaxInt32))
 	leave := min(f.leave, int(b.Slices)-1)
 	out := experiment.Block{Arm: b.Arm, LeftOut: leave * things, Iterations: (int(b.Slices) - leave) * things, Void: b.marks == nil}

@@ -226,7 +226,7 @@ func TestSlowStart(t *testing.T) {
 	p.run(130)
 	p.cost = [2]float64{1e5, 1e5}
 	p.run(50000)
-	if plan := p.director.plan; float64(plan.BlockRequests())*1e5 < 0.9*experiment.BlockLeast {
+	if plan := p.director.plan; float64(plan.RequestsPerBlock())*1e5 < 0.9*experiment.BlockLeast {
 		t.Errorf("%+v", plan)
 	}
 }
@@ -419,11 +419,11 @@ func TestEachAlternativeHasItsTurn(t *testing.T) {
 	p.director.options.Alternatives = []string{"none", "slab", "pow2"}
 	p.costs = map[string]float64{"none": 3e6, "slab": 1e6, "pow2": 2.1e6}
 	p.director.AskForExperiment()
-	for i := 0; p.director.IsWanted() && i < 500; i++ {
+	for i := 0; p.director.IsExperimentWanted() && i < 500; i++ {
 		p.run(100)
 	}
 	results := p.second.Results()
-	if len(results) != 3 || p.director.IsWanted() {
+	if len(results) != 3 || p.director.IsExperimentWanted() {
 		t.Fatalf("%+v", results)
 	}
 	for i := range results {
@@ -483,7 +483,7 @@ func TestFasterProposalIsAdopted(t *testing.T) {
 			if !p.director.ProposeExperiment(proposal) || p.director.ProposeExperiment(proposal) {
 				t.Fatal("two at a time")
 			}
-			for i := 0; p.director.IsWanted() && i < 500; i++ {
+			for i := 0; p.director.IsExperimentWanted() && i < 500; i++ {
 				p.run(100)
 			}
 			p.run(100)
@@ -491,7 +491,7 @@ func TestFasterProposalIsAdopted(t *testing.T) {
 			if v == nil || v.Proposal != proposal || v.Adopted != test.adopted || r.Adopted != test.adopted || !strings.Contains(r.Auto, test.want) || !r.IsKnown() || r.Running || p.prepared {
 				t.Errorf("%+v, %+v", v, r)
 			}
-			if number, said := p.second.Decisions(); number != 1 || said != "auto: "+r.Auto || test.adopted && p.second.Results().LatestKnown() != nil {
+			if number, said := p.second.AutoDecisions(); number != 1 || said != "auto: "+r.Auto || test.adopted && p.second.Results().LatestKnown() != nil {
 				t.Errorf("%d, %q", number, said)
 			}
 			t.Log(r.Auto)
@@ -523,7 +523,7 @@ func TestProposalsWait(t *testing.T) {
 	p := newTarget(Until, 100, 200, 300)
 	propose := func() { p.director.ProposeExperiment(&Proposal{Alternative: "none", Name: "none", Present: "futhark"}) }
 	propose()
-	for i := 0; p.director.IsWanted() && i < 500; i++ {
+	for i := 0; p.director.IsExperimentWanted() && i < 500; i++ {
 		p.run(10)
 	}
 	first := p.now
@@ -533,7 +533,7 @@ func TestProposalsWait(t *testing.T) {
 		t.Errorf("it begins the second trial %d ns after the first, which cost %g", p.now-first, p.director.paid)
 	}
 	p.run(20000)
-	if number, _ := p.second.Decisions(); number != 2 {
+	if number, _ := p.second.AutoDecisions(); number != 2 {
 		t.Errorf("%d decisions", number)
 	}
 	p.run(30000)
@@ -541,7 +541,7 @@ func TestProposalsWait(t *testing.T) {
 	p.run(200)
 	p.director.EndExperiment()
 	p.run(200)
-	if number, _ := p.second.Decisions(); number != 2 || p.director.LatestVerdict().Adopted || p.prepared {
+	if number, _ := p.second.AutoDecisions(); number != 2 || p.director.LatestVerdict().Adopted || p.prepared {
 		t.Errorf("%d decisions, %+v", number, p.second.latest())
 	}
 }
@@ -549,8 +549,8 @@ func TestProposalsWait(t *testing.T) {
 func FuzzPlan(f *testing.F) {
 	f.Add((&Plan{1, 1, 100, 4, 2, 1}).announcementText())
 	f.Fuzz(func(t *testing.T, text string) {
-		p, ok := parsePlan(text)
-		if again, same := parsePlan(p.announcementText()); ok && (!same || again != p) {
+		p, ok := parseBlockPlan(text)
+		if again, same := parseBlockPlan(p.announcementText()); ok && (!same || again != p) {
 			t.Errorf("%q: %+v, %+v", text, p, again)
 		}
 	})
@@ -561,7 +561,7 @@ func TestAnotherConfigurationEndsAnExperiment(t *testing.T) {
 	for text, want := range map[string]bool{
 		"max_cached_bytes=4096": true, "policy=slab": true, "arm=1 77": false, "period=4000000000": false, "relieve=4096 0 short": false,
 	} {
-		if got := isAboutPresent(&wire.Record{Payload: []byte(text)}); got != want {
+		if got := isAboutPresentConfiguration(&wire.Record{Payload: []byte(text)}); got != want {
 			t.Errorf("%s: %v", text, got)
 		}
 	}

@@ -62,8 +62,8 @@ func (p *pace) isKnown() bool {
 	return p.each > 0 && p.left-p.first >= watched && p.count >= 3*p.period
 }
 
-// takeMeanNS returns the ns of a request since the last call.
-func (p *pace) takeMeanNS() float64 {
+// takeMeanRequestNS returns the ns of a request since the last call.
+func (p *pace) takeMeanRequestNS() float64 {
 	mean := max(1, float64(p.left-p.newSince)/float64(max(1, p.count-p.newFrom)))
 	p.newSince, p.newFrom = p.left, p.count
 	return mean

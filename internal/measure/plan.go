@@ -45,8 +45,8 @@ const (
 	requestsMost = 1 << 40
 )
 
-// parsePlan reads what text writes.
-func parsePlan(text string) (p Plan, ok bool) {
+// parseBlockPlan reads what text writes.
+func parseBlockPlan(text string) (p Plan, ok bool) {
 	n, err := fmt.Sscanf(text, planForm, &p.Number, &p.Arm, &p.From, &p.Slices, &p.Requests, &p.Iterations)
 	small := p.Slices > 0 && p.Slices <= partsMost && p.Requests > 0 && p.Requests < requestsMost && p.Iterations < requestsMost && p.From < 1<<60
 	return p, err == nil && n == 6 && small && p.Arm <= experiment.Alternative

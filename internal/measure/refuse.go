@@ -41,8 +41,8 @@ func (d *Director) sayNotMeasured(process uint32, alternative, why string) {
 	d.options.Session.RecordText(process, d.now, word+strings.Replace(alternative, " ", ",", 1)+": "+why)
 }
 
-// whyTooShort says why a process that has ended was not measured.
-func (d *Director) whyTooShort(c *candidate) string {
+// whyRunTooShort says why a process that has ended was not measured.
+func (d *Director) whyRunTooShort(c *candidate) string {
 	switch {
 	case c.requests >= lookAgain && d.lag.wait > d.lag.last-d.lag.first || d.follower.result.Answer.Blocks == 0 && d.follower.behind+uint64(len(d.follower.ended)) > 0:
 		return "the program makes many requests without waiting for the device, so that their times do not show what the pool gains"

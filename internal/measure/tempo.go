@@ -98,7 +98,7 @@ func (t *Tempo) Iterations() (out Iterations) {
 		return out
 	}
 	period := uint64(1)
-	if plan := most.blocks.Plan(); plan.Iterations > 0 {
+	if plan := most.blocks.BlockPlan(); plan.Iterations > 0 {
 		period = plan.Requests / uint64(plan.Iterations)
 		out.Creates = period
 	}

@@ -27,8 +27,8 @@ const (
 // labelNames are the labels of each metric. An empty label counts as none for Prometheus, which uses job itself.
 var labelNames = []string{"program", "pid", "device", "jobid", "step", "rank", "pod", "container"}
 
-// describeFigure returns the metric of a figure, with labels besides those of all metrics.
-func describeFigure(name string, f *figures.Figure, more ...string) description {
+// describeFigureMetric returns the metric of a figure, with labels besides those of all metrics.
+func describeFigureMetric(name string, f *figures.Figure, more ...string) description {
 	help, kind := f.MeaningSentence(), dto.MetricType_GAUGE
 	if strings.HasSuffix(name, "_total") {
 		kind = dto.MetricType_COUNTER
@@ -48,15 +48,15 @@ var measures = func() (list []measure) {
 		switch {
 		case f.Metric == "":
 		case f.By == "":
-			list = append(list, measure{describeFigure(f.Metric, f), f})
+			list = append(list, measure{describeFigureMetric(f.Metric, f), f})
 		default:
-			list = append(list, measure{describeFigure(f.Metric, f, f.By), f})
+			list = append(list, measure{describeFigureMetric(f.Metric, f, f.By), f})
 		}
 	}
 	return list
 }()
 
-var siteInUse = describeFigure("site_"+figures.InUse.Metric, figures.InUse, "site")
+var siteInUse = describeFigureMetric("site_"+figures.InUse.Metric, figures.InUse, "site")
 
 // Run identifies a run for monitoring systems, besides its snapshots.
 type Run struct {
@@ -95,7 +95,7 @@ func (c *collector) visitProcessesAndRun(take func(s *stats.Snapshot, p *stats.P
 		})
 	}
 	for _, p := range slices.Backward(s.Processes[max(0, len(s.Processes)-processesMax):]) {
-		if labels := c.labelValues(s, &p); labels != nil {
+		if labels := c.labelValuesOfProcess(s, &p); labels != nil {
 			take(s, &p, labels)
 		}
 	}
@@ -155,8 +155,8 @@ func addRunInfo(s *stats.Snapshot, labels []string, out exposition) {
 	out.addValue(&info, 1, labels, values...)
 }
 
-// labelValues returns the values of labelNames for a process; nil: it has no metrics yet, because its device is unknown.
-func (c *collector) labelValues(s *stats.Snapshot, p *stats.Process) []string {
+// labelValuesOfProcess returns the values of labelNames for a process; nil: it has no metrics yet, because its device is unknown.
+func (c *collector) labelValuesOfProcess(s *stats.Snapshot, p *stats.Process) []string {
 	labels := c.series[p.Number]
 	if p.Number == 0 || labels == nil && (p.Device != "" || p.Totals.Creates > 0 || p.Ended > 0) {
 		labels = c.cachedLabelValues(s, p)

@@ -141,7 +141,8 @@ func (s *Server) StartAnswering(source func() *stats.Snapshot, run Run, summary 
 	s.pace.Handler = mux
 	connections := limitConnections(s.listener, connectionsMax)
 	s.http = http.Server{
-		Handler: s.refuseForeign(&s.pace), ConnState: connections.noteConnectionState, MaxHeaderBytes: headerMax, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+		Handler: s.refuseForeignRequests(&s.pace), ConnState: connections.noteConnectionState, MaxHeaderBytes: headerMax,
+		ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		ErrorLog: silent,
 	}
 	go func() { _ = s.http.Serve(connections) }() // Close ends it

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// refuseForeign refuses requests that were not meant for this server: a page in the user's browser may resolve its own name to the
-// loopback interface, and could then read the answers as its own server's.
-func (s *Server) refuseForeign(next http.Handler) http.Handler {
+// refuseForeignRequests refuses requests that were not meant for this server: a page in the user's browser may resolve its own
+// name to the loopback interface, and could then read the answers as its own server's.
+func (s *Server) refuseForeignRequests(next http.Handler) http.Handler {
 	address, isTCP := s.listener.Addr().(*net.TCPAddr)
 	local := isTCP && address.IP.IsLoopback()
 	named, _, _ := net.SplitHostPort(s.address)

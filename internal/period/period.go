@@ -36,7 +36,7 @@ type Stretch struct {
 	missed     uint64 // creates that did not match
 }
 
-func (s *Stretch) scoreOfStretch() int64 { return int64(s.End-s.First) - missWeight*int64(s.missed) }
+func (s *Stretch) score() int64 { return int64(s.End-s.First) - missWeight*int64(s.missed) }
 
 // candidate is a period that may be the right one.
 type candidate struct {
@@ -125,7 +125,7 @@ func (f *Finder) advanceCandidates(key uint64) {
 			f.keepEndedStretch(old)
 			c.confirmed, c.Extra, c.missed, c.pending = false, 0, 0, 0
 		}
-		if c.advanceCandidate(f.count, matches) {
+		if c.advanceOrDrop(f.count, matches) {
 			kept = append(kept, c)
 		} else if c.confirmed {
 			f.keepEndedStretch(c.Stretch)
@@ -153,9 +153,9 @@ func (f *Finder) isLatestPeriodOtherLoop(c *candidate) bool {
 	return 2*common < c.Period
 }
 
-// advanceCandidate advances a candidate: matches says whether the latest create matches. It returns false if the candidate is to
+// advanceOrDrop advances a candidate: matches says whether the latest create matches. It returns false if the candidate is to
 // be removed.
-func (c *candidate) advanceCandidate(count uint64, matches bool) bool {
+func (c *candidate) advanceOrDrop(count uint64, matches bool) bool {
 	if !matches {
 		c.run = 0
 		c.pending++
@@ -205,7 +205,7 @@ func (f *Finder) addCandidate(period uint64) {
 		return
 	}
 	c.run--
-	c.advanceCandidate(f.count, true)
+	c.advanceOrDrop(f.count, true)
 	if len(f.candidates) < candidatesMax {
 		f.candidates = append(f.candidates, c)
 		return
@@ -226,11 +226,11 @@ func (f *Finder) keepEndedStretch(s Stretch) {
 	}
 	least := 0
 	for i := range f.found {
-		if f.found[i].scoreOfStretch() < f.found[least].scoreOfStretch() {
+		if f.found[i].score() < f.found[least].score() {
 			least = i
 		}
 	}
-	if f.found[least].scoreOfStretch() < s.scoreOfStretch() {
+	if f.found[least].score() < s.score() {
 		f.found[least] = s
 	}
 }
@@ -243,12 +243,12 @@ func (f *Finder) FinishStretches() []Stretch {
 		}
 	}
 	slices.SortStableFunc(f.found, func(a, b Stretch) int {
-		return cmp.Or(cmp.Compare(b.scoreOfStretch(), a.scoreOfStretch()), cmp.Compare(a.Period, b.Period), cmp.Compare(a.First, b.First))
+		return cmp.Or(cmp.Compare(b.score(), a.score()), cmp.Compare(a.Period, b.Period), cmp.Compare(a.First, b.First))
 	})
 	var chosen []Stretch
 	for _, s := range f.found {
 		overlaps := slices.ContainsFunc(chosen, func(o Stretch) bool { return s.First < o.End && o.First < s.End })
-		if !overlaps && s.scoreOfStretch() > 0 && (s.End-s.First)*shareLeast >= f.count {
+		if !overlaps && s.score() > 0 && (s.End-s.First)*shareLeast >= f.count {
 			chosen = append(chosen, s)
 		}
 	}

@@ -139,7 +139,7 @@ func TestCandidateEnds(t *testing.T) {
 		want    bool
 	}{{25, false, true}, {26, false, false}, {25, true, true}, {26, true, false}} {
 		broken := candidate{Stretch: Stretch{End: 10, Period: 3}, confirmed: true}
-		if got := broken.advanceCandidate(c.count, c.matches); got != c.want {
+		if got := broken.advanceOrDrop(c.count, c.matches); got != c.want {
 			t.Errorf("at %d, matches %v: %v", c.count, c.matches, got)
 		}
 	}

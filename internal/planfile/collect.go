@@ -33,7 +33,7 @@ type Source interface {
 func (c *Collection) AddRecording(src Source, tags string) error {
 	sites := map[uint32]map[allocator.Tag]Site{}
 	names := callsite.NewNames()
-	err := readDefinitions(src, func(r *wire.Record) {
+	err := eachDefinition(src, func(r *wire.Record) {
 		names.AddRecord(r)
 		if site, tag, ok := SiteOfRecord(r); ok {
 			if sites[r.Process] == nil {
@@ -54,7 +54,7 @@ func (c *Collection) AddRecording(src Source, tags string) error {
 	}
 	for _, process := range slices.Sorted(maps.Keys(layouts)) {
 		p := names.Process(process)
-		runs := c.runsOfProgram(callsite.BaseName(p.Program), tags)
+		runs := c.findOrAddProgramRuns(callsite.BaseName(p.Program), tags)
 		runs.build = cmp.Or(runs.build, p.BuildIDOfBase(callsite.BaseName(p.Program)))
 		runs.runs = append(runs.runs, Run{Layout: layouts[process], Sites: sites[process]})
 		runs.size += layouts[process].Size
@@ -62,7 +62,7 @@ func (c *Collection) AddRecording(src Source, tags string) error {
 	return nil
 }
 
-func (c *Collection) runsOfProgram(name, tags string) *programRuns {
+func (c *Collection) findOrAddProgramRuns(name, tags string) *programRuns {
 	p := c.programs[name]
 	if p == nil {
 		if c.programs == nil {

@@ -38,7 +38,7 @@ func NewFinder(p *Plan) *Finder {
 func (f *Finder) TakeRecord(r *wire.Record) *learn.Layout {
 	switch r.Kind {
 	case wire.KindSite, wire.KindTag:
-		f.noteSite(r)
+		f.notePlannedSite(r)
 	case wire.KindCreate:
 		if p := f.processes[r.Process]; p != nil {
 			p.createsSinceNew++
@@ -56,8 +56,8 @@ func (f *Finder) TakeRecord(r *wire.Record) *learn.Layout {
 	return f.plan.LayoutForTags(p.tags)
 }
 
-// noteSite notes a call site of the plan. Of two sites with the same frames the first counts.
-func (f *Finder) noteSite(r *wire.Record) {
+// notePlannedSite notes a call site of the plan. Of two sites with the same frames the first counts.
+func (f *Finder) notePlannedSite(r *wire.Record) {
 	site, tag, ok := SiteOfRecord(r)
 	if !ok || !f.wanted[site.keyOfSite()] {
 		return
@@ -87,8 +87,8 @@ type definer interface {
 	Rewind() error
 }
 
-// readDefinitions calls add for each record of a source that defines names, and rewinds the source.
-func readDefinitions(src definer, add func(*wire.Record)) error {
+// eachDefinition calls add for each record of a source that defines names, and rewinds the source.
+func eachDefinition(src definer, add func(*wire.Record)) error {
 	err := src.EachDefinition(func(r *wire.Record) error {
 		add(r)
 		return nil
@@ -97,4 +97,4 @@ func readDefinitions(src definer, add func(*wire.Record)) error {
 }
 
 // ReadSites notes the call sites of a recording, and rewinds it.
-func (f *Finder) ReadSites(src definer) error { return readDefinitions(src, f.noteSite) }
+func (f *Finder) ReadSites(src definer) error { return eachDefinition(src, f.notePlannedSite) }

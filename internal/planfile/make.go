@@ -139,7 +139,7 @@ func commonRequests(first, second []learn.Buffer) []learn.Buffer {
 		shift, same := rotationWithMostEqual(a, b)
 		if same == len(a) {
 			for i := range a {
-				takeStricterNeeds(&a[i], &b[(i+shift)%len(b)])
+				tightenRequirements(&a[i], &b[(i+shift)%len(b)])
 			}
 			return a
 		}
@@ -174,8 +174,8 @@ func rotationWithMostEqual(a, b []learn.Buffer) (shift, same int) {
 	return shift, same
 }
 
-// takeStricterNeeds gives a request the stricter requirements of two runs.
-func takeStricterNeeds(b, other *learn.Buffer) {
+// tightenRequirements gives a request the stricter requirements of two runs.
+func tightenRequirements(b, other *learn.Buffer) {
 	larger := func(a, b uint64) uint64 {
 		if a == 0 || b == 0 {
 			return 0

@@ -66,7 +66,7 @@ func CompareWithProfile(src recording.Source, start uint64, p *Profile) (*Result
 		}
 		totals[policy] = result.PeakReserved
 	}
-	return f.resultOfChecks(totals), nil
+	return f.makeResult(totals), nil
 }
 
 // pools are the policies whose memory is compared with that of a program without a pool.
@@ -191,12 +191,12 @@ func (f *fold) MemoryFreed(p *heap.Process, o *heap.Object, _ heap.How) {
 	}
 }
 
-func (f *fold) placeOfOccurrence(s occurrence) *Place {
+func (f *fold) siteAndTimeOf(s occurrence) *Place {
 	return &Place{Site: f.names.Process(s.process).Site(s.tag).Name, Time: s.time - min(f.start, s.time)}
 }
 
-// resultOfChecks makes the checks.
-func (f *fold) resultOfChecks(totals map[string]uint64) *Result {
+// makeResult makes the checks.
+func (f *fold) makeResult(totals map[string]uint64) *Result {
 	r := &Result{Device: f.profile, Verdict: Fits, Checks: []Check{
 		f.checkLargestBuffer(), f.checkSubBufferOrigins(), f.checkAllMemory(totals), f.checkImageLimits(), f.checkConstantArguments(),
 	}}
@@ -223,7 +223,7 @@ func (f *fold) checkLargestBuffer() Check {
 	case f.profile.Largest == 0:
 		c.Verdict, c.Text = Unknown, fmt.Sprintf("its largest is %s; the profile has no largest_buffer", units.FormatLong(f.largest.bytes))
 	case f.tooLarge.found:
-		c.Verdict, c.Failure = Fails, f.placeOfOccurrence(f.tooLarge)
+		c.Verdict, c.Failure = Fails, f.siteAndTimeOf(f.tooLarge)
 		c.Text = fmt.Sprintf("%s, and at most %s is allowed there", units.FormatLong(f.tooLarge.bytes), most)
 		c.Remedy = fmt.Sprintf("split it into %d parts", (f.largest.bytes-1)/f.profile.Largest+1)
 	default:
@@ -238,7 +238,7 @@ func (f *fold) checkSubBufferOrigins() Check {
 	switch {
 	case f.subBuffers+f.unknownOrigins == 0:
 	case f.misplaced.found:
-		c.Verdict, c.Failure = Fails, f.placeOfOccurrence(f.misplaced)
+		c.Verdict, c.Failure = Fails, f.siteAndTimeOf(f.misplaced)
 		c.Text = fmt.Sprintf("origin %d is no multiple of %s: CL_MISALIGNED_SUB_BUFFER_OFFSET", f.misplaced.bytes, units.FormatLong(align))
 		c.Remedy = fmt.Sprintf("round origins up to multiples of CL_DEVICE_MEM_BASE_ADDR_ALIGN / 8: here to %d",
 			(f.misplaced.bytes+align-1)/align*align)
@@ -269,7 +269,7 @@ func (f *fold) checkAllMemory(totals map[string]uint64) Check {
 	}
 	c.Text += fmt.Sprintf("; there are %s", units.FormatLong(memory))
 	if f.exceeded.found {
-		c.Verdict, c.Failure = Fails, f.placeOfOccurrence(f.exceeded)
+		c.Verdict, c.Failure = Fails, f.siteAndTimeOf(f.exceeded)
 		c.Remedy = fmt.Sprintf("free %s before it; gpumemtop advise names buffers that could share memory", units.FormatLong(f.peak-memory))
 		if arena <= memory {
 			c.Remedy = "an arena would fit: --policy arena"
@@ -288,7 +288,7 @@ func (f *fold) checkImageLimits() Check {
 	switch {
 	case !f.image.found:
 	case p.Images != nil && !*p.Images:
-		c.Verdict, c.Failure = Fails, f.placeOfOccurrence(f.firstImage)
+		c.Verdict, c.Failure = Fails, f.siteAndTimeOf(f.firstImage)
 		c.Text, c.Remedy = "the device has no images", "use buffers"
 	case side == 0:
 		c.Verdict, c.Text = Unknown, fmt.Sprintf("the largest has %s; the profile has no image_width and image_height", units.FormatLong(f.image.bytes))

@@ -43,7 +43,7 @@ func TestReadingAhead(t *testing.T) {
 	broken := errors.New("broken")
 	for range 2 {
 		var got []wire.Record
-		for batch, err := range Batches(failing{r, broken}) {
+		for batch, err := range RecordBatches(failing{r, broken}) {
 			if err != nil {
 				if !errors.Is(err, broken) || len(got) != len(want) {
 					t.Fatalf("%v after %d records", err, len(got))

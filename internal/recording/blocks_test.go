@@ -269,12 +269,12 @@ func TestLaterAdditions(t *testing.T) {
 			continue
 		}
 		s := numbered(uint64(i/5 + 1))
-		w.noteFrameInIndex(&s)
+		w.addFrameToIndex(&s)
 		longer := append(s.appendFrame(nil), 1, 2, 3, 4, 5, 6, 7, 8)
 		binary.LittleEndian.PutUint32(longer[4:], uint32(len(longer)-skippableHead))
 		binary.LittleEndian.PutUint32(longer[skippableHead:], crc32.Checksum(longer[skippableHead+4:], castagnoli))
 		writeRaw(w, w.events.head, zip.EncodeAll(w.events.raw, longer), len(w.events.raw))
-		w.events.beginNextFrame()
+		w.events.clearForNextFrame()
 		writeRaw(w, frameHead{kind: 77, events: 12}, []byte("not even packed"), 3)
 	}
 	if err := w.Close(Footer{}); err != nil {
@@ -421,7 +421,7 @@ func TestTornRecordingSaysHowMuchIsLost(t *testing.T) {
 		for !errors.Is(r.Next(&rec), io.EOF) {
 			continue
 		}
-		if c.want.LastNS > 0 && !strings.Contains(r.Damage(), r.readSoFarText()) || r.readSoFarText() == "" && c.want.LastNS > 0 {
+		if c.want.LastNS > 0 && !strings.Contains(r.Damage(), r.timeReadText()) || r.timeReadText() == "" && c.want.LastNS > 0 {
 			t.Errorf("%d bytes: damage %q does not say when", len(c.data), r.Damage())
 		}
 	}

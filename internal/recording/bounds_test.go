@@ -70,7 +70,7 @@ func TestIndexThatFits(t *testing.T) {
 		"others' sum":  func(x []IndexEntry) []IndexEntry { x[3].Events++; return x },
 		"not the last": func(x []IndexEntry) []IndexEntry { return x[:len(x)-1] },
 	} {
-		if got := r.indexIfOfFile(change(slices.Clone(r.index))); (got != nil) != strings.HasPrefix(name, "fits") {
+		if got := r.indexIfMatchingFile(change(slices.Clone(r.index))); (got != nil) != strings.HasPrefix(name, "fits") {
 			t.Errorf("%s: %d entries", name, len(got))
 		}
 	}
@@ -172,7 +172,7 @@ func TestFramesAreCut(t *testing.T) {
 // TestLogKeepsRecords in memory, in order.
 func TestLogKeepsRecords(t *testing.T) {
 	var l Log
-	if err := l.Each(func(*wire.Record) error { return errors.New("a record of none") }); err != nil || l.Bytes() != 0 {
+	if err := l.EachRecord(func(*wire.Record) error { return errors.New("a record of none") }); err != nil || l.Bytes() != 0 {
 		t.Errorf("an empty log has %d bytes, %v", l.Bytes(), err)
 	}
 	records := sample(30_000)
@@ -188,11 +188,11 @@ func TestLogKeepsRecords(t *testing.T) {
 		}
 	}
 	var got []wire.Record
-	if err := l.Each(func(r *wire.Record) error { got = append(got, *r); return nil }); err != nil || !same(got, records) || len(l.frames) < 2 {
+	if err := l.EachRecord(func(r *wire.Record) error { got = append(got, *r); return nil }); err != nil || !same(got, records) || len(l.frames) < 2 {
 		t.Errorf("%d records of %d in %d frames, %v", len(got), len(records), len(l.frames), err)
 	}
 	enough, calls := errors.New("enough"), 0
-	if err := l.Each(func(*wire.Record) error { calls++; return enough }); !errors.Is(err, enough) || calls != 1 {
+	if err := l.EachRecord(func(*wire.Record) error { calls++; return enough }); !errors.Is(err, enough) || calls != 1 {
 		t.Errorf("%d calls, %v", calls, err)
 	}
 }

@@ -65,7 +65,7 @@ func (s *codecState) lastOfKind(kind wire.Kind) *wire.Event {
 // appendRecord adds one record to b. A payload longer than wire.PayloadMax is cut.
 func (s *codecState) appendRecord(b []byte, r *wire.Record) []byte {
 	last := s.lastOfKind(r.Kind)
-	mask, delta := s.fieldsToWrite(r, last)
+	mask, delta := s.changedFieldsOf(r, last)
 	b = appendUvarint(b, uint64(r.Kind))
 	b = appendUvarint(b, mask)
 	b = appendUvarint(b, delta)
@@ -140,8 +140,8 @@ func appendByteIfPresent(b []byte, present uint64, v uint8) []byte {
 	return b
 }
 
-// fieldsToWrite marks the fields that differ from what the reader will expect.
-func (s *codecState) fieldsToWrite(r *wire.Record, last *wire.Event) (changedFields, delta uint64) {
+// changedFieldsOf marks the fields that differ from what the reader will expect.
+func (s *codecState) changedFieldsOf(r *wire.Record, last *wire.Event) (changedFields, delta uint64) {
 	delta = r.Time - s.time
 	if int64(delta) < 0 {
 		delta = s.time - r.Time

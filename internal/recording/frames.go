@@ -25,10 +25,10 @@ func (r *Reader) nextFrame() error {
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			r.noteMissingAtEnd()
+			r.noteMissingFramesAtEnd()
 			return io.EOF
 		case errors.Is(err, errFrame):
-			if !r.findNextFrame(start) {
+			if !r.findFrameAfterDamage(start) {
 				return io.EOF
 			}
 		case err != nil:
@@ -37,27 +37,28 @@ func (r *Reader) nextFrame() error {
 	}
 }
 
-// noteMissingAtEnd notes, at the end, missing frames although none is damaged.
-func (r *Reader) noteMissingAtEnd() {
+// noteMissingFramesAtEnd notes, at the end, missing frames although none is damaged.
+func (r *Reader) noteMissingFramesAtEnd() {
 	switch {
 	case r.damage != "":
 	case r.footer == nil:
-		r.noteDamage("it ends without a footer after frame %d%s: the program or gpumemtop was killed; all events up to there are whole", r.frames, r.readSoFarText())
+		r.noteDamage("it ends without a footer after frame %d%s: the program or gpumemtop was killed; all events up to there are whole",
+			r.frames, r.timeReadText())
 	case !r.leapt && r.events != r.footer.Events:
 		r.noteDamage("it holds %d events, and its footer speaks of %d: it was put together or cut", r.events, r.footer.Events)
 	}
 }
 
-// readSoFarText returns the time that the frames so far reach, in words; empty: there are none.
-func (r *Reader) readSoFarText() string {
+// timeReadText returns the time that the frames so far reach, in words; empty: there are none.
+func (r *Reader) timeReadText() string {
 	if r.frames == 0 || r.latest < r.header.ClockNS {
 		return ""
 	}
 	return fmt.Sprintf(" at %.3f s", float64(r.latest-r.header.ClockNS)/1e9)
 }
 
-// findNextFrame looks for the next frame after a damaged or truncated one at start.
-func (r *Reader) findNextFrame(start int64) bool {
+// findFrameAfterDamage looks for the next frame after a damaged or truncated one at start.
+func (r *Reader) findFrameAfterDamage(start int64) bool {
 	if r.search == nil {
 		r.search = r.newWalker()
 	}
@@ -66,7 +67,7 @@ func (r *Reader) findNextFrame(start int64) bool {
 		r.noteDamage("%d bytes behind frame %d are damaged", r.offset-start, r.frames)
 		return true
 	}
-	r.noteDamage("the last %d bytes, behind frame %d%s, are cut off; the events before are whole", r.size-start, r.frames, r.readSoFarText())
+	r.noteDamage("the last %d bytes, behind frame %d%s, are cut off; the events before are whole", r.size-start, r.frames, r.timeReadText())
 	r.offset = r.size
 	return false
 }

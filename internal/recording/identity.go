@@ -18,8 +18,8 @@ type Identity struct {
 	Labels   map[string]string `json:"labels,omitempty"`   // that the user chose
 }
 
-// CommonIdentity returns what two runs share.
-func (a Identity) CommonIdentity(b Identity) Identity {
+// SharedWith returns what two runs share.
+func (a Identity) SharedWith(b Identity) Identity {
 	same := func(x, y string) string {
 		if x == y {
 			return x

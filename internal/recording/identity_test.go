@@ -11,7 +11,7 @@ func TestIdentityOfMergedRuns(t *testing.T) {
 	a := Identity{User: "ada", Place: wire.Place{Job: "1", Rank: "0"}, Labels: map[string]string{"team": "x", "tier": "a"}}
 	b := Identity{User: "ada", Place: wire.Place{Job: "1", Rank: "1"}, Labels: map[string]string{"team": "x", "tier": "b"}}
 	want := Identity{User: "ada", Place: wire.Place{Job: "1"}, Labels: map[string]string{"team": "x"}}
-	if got := a.CommonIdentity(b); !reflect.DeepEqual(got, want) || len(a.Labels) != 2 {
+	if got := a.SharedWith(b); !reflect.DeepEqual(got, want) || len(a.Labels) != 2 {
 		t.Errorf("%+v", got)
 	}
 	h := Header{Identity: want, Merged: []Origin{{First: 1, Last: 1, Identity: a}, {First: 2, Last: 3, Identity: b}}}

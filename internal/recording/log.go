@@ -36,7 +36,7 @@ func (l *Log) Append(r *wire.Record) {
 	}
 	f := frame{l.open.head.events, packer().EncodeAll(l.open.raw, nil)}
 	l.frames, l.bytes = append(l.frames, f), l.bytes+len(f.packed)
-	l.open.beginNextFrame()
+	l.open.clearForNextFrame()
 }
 
 // Bytes returns how many bytes the records take.
@@ -47,8 +47,8 @@ func (l *Log) Bytes() int {
 	return l.bytes + len(l.open.raw)
 }
 
-// Each calls fn for every record, in order. The record is valid during the call only. An error of fn ends it.
-func (l *Log) Each(fn func(*wire.Record) error) error {
+// EachRecord calls fn for every record, in order. The record is valid during the call only. An error of fn ends it.
+func (l *Log) EachRecord(fn func(*wire.Record) error) error {
 	if l.open == nil {
 		return nil
 	}

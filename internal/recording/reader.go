@@ -165,7 +165,7 @@ func (r *Reader) readFooter() {
 			var footer Footer
 			if head.kind == frameFooter && r.unpackFrame(&head) == nil && json.Unmarshal(r.raw, &footer) == nil {
 				r.footer = &footer
-				r.index = r.indexIfOfFile(footer.Index)
+				r.index = r.indexIfMatchingFile(footer.Index)
 			}
 			return
 		}
@@ -267,7 +267,7 @@ func (r *Reader) Next(rec *wire.Record) error {
 			if rec.Kind != wire.KindCreate && rec.Process == r.process {
 				return nil
 			}
-			return r.countRecord(rec)
+			return r.countAndCheckDensity(rec)
 		}
 		r.noteDamage("frame %d holds %d events less than it says", r.frames, r.left)
 		r.left = 0
@@ -285,8 +285,8 @@ const (
 	bytesPerProcess = 32 // the least program makes 900
 )
 
-// countRecord counts a create or the record of another process.
-func (r *Reader) countRecord(rec *wire.Record) error {
+// countAndCheckDensity counts a create or the record of another process.
+func (r *Reader) countAndCheckDensity(rec *wire.Record) error {
 	if rec.Kind == wire.KindCreate {
 		r.asked++
 	}

@@ -299,10 +299,11 @@ func TestLongRecording(t *testing.T) {
 		// Times and summaries that do not pack well.
 		head := &w.events.head
 		head.events, head.firstNS, head.lastNS = 1, i*250_000_000+i*7919%1_000_003, i*250_000_000+i*104_729%1_000_003+1
-		w.noteFrameInIndex(&Summary{rng.Uint64() >> 8, rng.Uint64() >> 8, rng.Uint64() >> 8, rng.Uint64() >> 24, rng.Uint64() >> 24, rng.Uint64() >> 24, rng.Uint64() >> 24, rng.Uint64() >> 24})
+		w.addFrameToIndex(&Summary{rng.Uint64() >> 8, rng.Uint64() >> 8, rng.Uint64() >> 8, rng.Uint64() >> 24, rng.Uint64() >> 24,
+			rng.Uint64() >> 24, rng.Uint64() >> 24, rng.Uint64() >> 24})
 		w.offset += 80
 	}
-	w.events.beginNextFrame()
+	w.events.clearForNextFrame()
 	w.offset -= frames * 80
 	if err := w.Close(Footer{Status: 4}); err != nil {
 		t.Fatal(err)

@@ -38,7 +38,7 @@ func RunGoesOn(src Source) bool {
 // with a nil record. Meanwhile the source is another goroutine's: see Batches.
 func Records(src Source) iter.Seq2[*wire.Record, error] {
 	return func(yield func(*wire.Record, error) bool) {
-		for batch, err := range Batches(src) {
+		for batch, err := range RecordBatches(src) {
 			if err != nil {
 				yield(nil, err)
 				return
@@ -52,8 +52,9 @@ func Records(src Source) iter.Seq2[*wire.Record, error] {
 	}
 }
 
-// Batches is Records for several records at a time. Another goroutine reads the source ahead, and has stopped when the iteration ends.
-func Batches(src Source) iter.Seq2[[]wire.Record, error] {
+// RecordBatches is Records for several records at a time. Another goroutine reads the source ahead, and has stopped when the
+// iteration ends.
+func RecordBatches(src Source) iter.Seq2[[]wire.Record, error] {
 	return func(yield func([]wire.Record, error) bool) {
 		if err := src.Rewind(); err != nil {
 			yield(nil, fmt.Errorf("go to the start of the recording: %w", err))
@@ -99,7 +100,7 @@ type recordBatch struct {
 func readBatches(src Source, free <-chan *recordBatch, read chan<- *recordBatch) {
 	defer close(read)
 	for b := range free {
-		b.fill(src)
+		b.fillFromSource(src)
 		read <- b
 		if b.err != nil {
 			return
@@ -107,7 +108,7 @@ func readBatches(src Source, free <-chan *recordBatch, read chan<- *recordBatch)
 	}
 }
 
-func (b *recordBatch) fill(src Source) {
+func (b *recordBatch) fillFromSource(src Source) {
 	b.records, b.payloads = b.records[:0], b.payloads[:0]
 	for len(b.records) < batchRecords && len(b.payloads) < batchBytes {
 		b.records = append(b.records, wire.Record{})

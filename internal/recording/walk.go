@@ -60,9 +60,9 @@ func (r *Reader) buildIndex() ([]IndexEntry, error) {
 // looksMost bounds the entries of an index that are compared with the file: each may cost a seek of the disk.
 const looksMost = 64
 
-// indexIfOfFile returns an index if it fits the file, else nil: a footer may be another recording's. Of a long index it
+// indexIfMatchingFile returns an index if it fits the file, else nil: a footer may be another recording's. Of a long index it
 // checks samples: errors in other entries show when these are used.
-func (r *Reader) indexIfOfFile(index []IndexEntry) []IndexEntry {
+func (r *Reader) indexIfMatchingFile(index []IndexEntry) []IndexEntry {
 	var events uint64
 	before := r.first - 1
 	every := len(index)/looksMost + 1

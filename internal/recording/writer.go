@@ -52,8 +52,8 @@ func (f *batch) appendRecord(r *wire.Record) {
 	f.head.lastNS = max(f.head.lastNS, r.Time)
 }
 
-// beginNextFrame starts the next frame.
-func (f *batch) beginNextFrame() {
+// clearForNextFrame starts the next frame.
+func (f *batch) clearForNextFrame() {
 	f.raw = f.raw[:0]
 	f.head = frameHead{kind: f.head.kind}
 	f.state = newState(Version)
@@ -148,7 +148,7 @@ func (w *Writer) Flush() error {
 		s := w.summarize()
 		summary = &s
 	}
-	w.noteFrameInIndex(summary)
+	w.addFrameToIndex(summary)
 	w.packed = w.packed[:0]
 	if w.definitions.head.events == 0 {
 		w.appendPackedFrame(head, summary, w.events.raw)
@@ -157,15 +157,15 @@ func (w *Writer) Flush() error {
 		head.flags |= flagDefines
 		w.appendPackedFrame(head, summary, w.events.raw)
 		w.appendPackedFrame(&w.definitions.head, nil, w.definitions.raw)
-		w.definitions.beginNextFrame()
+		w.definitions.clearForNextFrame()
 	}
 	w.writeInOneCall(w.packed)
-	w.events.beginNextFrame()
+	w.events.clearForNextFrame()
 	return w.err
 }
 
-// noteFrameInIndex notes the frame that is about to be written.
-func (w *Writer) noteFrameInIndex(summary *Summary) {
+// addFrameToIndex notes the frame that is about to be written.
+func (w *Writer) addFrameToIndex(summary *Summary) {
 	head := &w.events.head
 	w.footer.Events += uint64(head.events)
 	w.footer.Index = addIndexEntry(w.footer.Index, IndexEntry{w.offset, 1, uint64(head.events), head.firstNS, head.lastNS, summary})

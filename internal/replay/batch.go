@@ -64,7 +64,7 @@ func ConcernsPolicy(e *wire.Event) bool {
 func (b *Batch) ReadRecord(record *wire.Record) { b.ops = b.resolver.appendStepsOf(record, b.ops) }
 
 // EndStream ends the stream: records that waited for later ones are looked up now.
-func (b *Batch) EndStream() { b.ops = b.resolver.emitAllPending(b.ops) }
+func (b *Batch) EndStream() { b.ops = b.resolver.emitAllPendingSteps(b.ops) }
 
 // PlayMember lets a member play what was read since Clear. Each member plays exactly once between two calls of Clear. The
 // error reports that the policy could not be made.
@@ -73,18 +73,18 @@ func (b *Batch) PlayMember(member int) error { return b.members[member].playStep
 // EventCount returns how many events that concern a policy were read since Clear.
 func (b *Batch) EventCount() int { return len(b.ops) }
 
-// AppendReadTo adds what was read since Clear to a recording that no one plays yet: what CopyOfAppended returned stays as it is.
-func (b *Batch) AppendReadTo(l *Loaded) { l.appendSteps(b.ops) }
+// AppendReadSteps adds what was read since Clear to a recording that no one plays yet: what CopyOfAppended returned stays as it is.
+func (b *Batch) AppendReadSteps(l *Loaded) { l.appendSteps(b.ops) }
 
-// CopyOfAppended returns what AppendReadTo gave a recording so far. It may be played while the batch goes on.
+// CopyOfAppended returns what AppendReadSteps gave a recording so far. It may be played while the batch goes on.
 func (b *Batch) CopyOfAppended(l *Loaded) *Loaded {
 	s := b.resolver.script
 	s.classes, s.changes, s.processNumbers = slices.Clone(s.classes), slices.Clone(s.changes), slices.Clone(s.processNumbers)
 	return &Loaded{script: s, chunks: slices.Clone(l.chunks), events: l.events, device: b.resolver.costs.deviceCosts()}
 }
 
-// ForgetRead forgets what was read, after all members have played it.
-func (b *Batch) ForgetRead() { b.ops = b.ops[:0] }
+// ForgetReadSteps forgets what was read, after all members have played it.
+func (b *Batch) ForgetReadSteps() { b.ops = b.ops[:0] }
 
 // ResultOfMember returns a member's result so far, with driver times for the given device. The breaks of the device's cost
 // lines must be those that the member was added with, or the lines have none. Result costs a step for each process.
@@ -97,8 +97,8 @@ func (b *Batch) ResultOfMember(member int, device cost.Device) Result {
 // DriverCallsOfMember returns the driver calls that a member has made so far.
 func (b *Batch) DriverCallsOfMember(member int) cost.Work { return b.members[member].work }
 
-// ReservedBytes returns the bytes that a member has reserved now, in all processes.
-func (b *Batch) ReservedBytes(member int) uint64 { return b.members[member].reserved }
+// ReservedBytesOfMember returns the bytes that a member has reserved now, in all processes.
+func (b *Batch) ReservedBytesOfMember(member int) uint64 { return b.members[member].reserved }
 
 // LearnedCosts returns the driver costs learned from the records so far, and how many creates and releases they were learned
 // from.

@@ -29,10 +29,10 @@ func playAll(t *testing.T, src recording.Source, batch int, o Options) *Batch {
 				t.Fatal(err)
 			}
 		}
-		c.ForgetRead()
+		c.ForgetReadSteps()
 	}
 	n := 0
-	labtest.Each(t, labtest.Rewound(t, src), func(r *wire.Record) {
+	labtest.EachRecord(t, labtest.RewindSource(t, src), func(r *wire.Record) {
 		if ConcernsPolicy(&r.Event) { // a listener is given no others
 			c.ReadRecord(r)
 		}
@@ -53,7 +53,7 @@ func TestBatchGivesWhatReplayGives(t *testing.T) {
 				c := playAll(t, reader, batch, o)
 				for member, name := range allocator.PolicyNames() {
 					o.Policy, o.Device = name, device
-					want, err := Replay(labtest.Rewound(t, reader), o)
+					want, err := Replay(labtest.RewindSource(t, reader), o)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -68,7 +68,7 @@ func TestBatchGivesWhatReplayGives(t *testing.T) {
 
 // TestMembersComeAndGo adds a member late, which does not know the earlier buffers, and removes another.
 func TestMembersComeAndGo(t *testing.T) {
-	story := labtest.New()
+	story := labtest.NewTape()
 	c := NewBatch()
 	first, err := c.AddSimulation(Options{Policy: "futhark"})
 	if err != nil {
@@ -84,27 +84,27 @@ func TestMembersComeAndGo(t *testing.T) {
 		story.Records = story.Records[:0]
 	}
 	for n := range uint64(5) {
-		story.Create(n+1, 4096)
+		story.AddCreate(n+1, 4096)
 	}
 	read()
 	if err := c.PlayMember(first); err != nil {
 		t.Fatal(err)
 	}
-	if c.EventCount() != 5 || c.TableBytes() == 0 || c.ReservedBytes(first) != 5*4096 {
-		t.Errorf("%d events, %d bytes kept, %d reserved", c.EventCount(), c.TableBytes(), c.ReservedBytes(first))
+	if c.EventCount() != 5 || c.TableBytes() == 0 || c.ReservedBytesOfMember(first) != 5*4096 {
+		t.Errorf("%d events, %d bytes kept, %d reserved", c.EventCount(), c.TableBytes(), c.ReservedBytesOfMember(first))
 	}
-	c.ForgetRead()
+	c.ForgetReadSteps()
 	late, err := c.AddSimulation(Options{Policy: "futhark"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.RemoveMember(first)
 	for n := range uint64(5) {
-		story.Release(n+1, wire.OutcomeCached)
+		story.AddRelease(n+1, wire.OutcomeCached)
 	}
-	story.Create(6, 4096)
-	story.Release(6, wire.OutcomeCached)
-	story.Create(7, 4096)
+	story.AddCreate(6, 4096)
+	story.AddRelease(6, wire.OutcomeCached)
+	story.AddCreate(7, 4096)
 	read()
 	if err := c.PlayMember(late); err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 // BenchmarkRun plays a loaded recording through every policy. GPUMEMTOP_RECORDING names a recording to play instead of
 // the synthetic one.
 func BenchmarkRun(b *testing.B) {
-	loaded, err := Load(labtest.Recorded(b, labtest.Sites(1_000_000, 40, 64)))
+	loaded, err := Load(labtest.OpenRecordedOr(b, labtest.NewTapeOfSites(1_000_000, 40, 64)))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -18,7 +18,7 @@ func BenchmarkRun(b *testing.B) {
 		b.Run(policy, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := loaded.Run(Options{Policy: policy}); err != nil {
+				if _, err := loaded.Replay(Options{Policy: policy}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -29,7 +29,7 @@ func BenchmarkRun(b *testing.B) {
 
 // BenchmarkSimulation takes records as they come.
 func BenchmarkSimulation(b *testing.B) {
-	src := labtest.Sites(1_000_000, 40, 64)
+	src := labtest.NewTapeOfSites(1_000_000, 40, 64)
 	for b.Loop() {
 		if err := src.Rewind(); err != nil {
 			b.Fatal(err)

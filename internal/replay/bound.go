@@ -59,30 +59,30 @@ func (c *group) leastDriverTime(d *cost.Device) (whole, carved float64) {
 	created := 0
 	for i := len(most) - 1; i >= 0; i-- { // the largest first
 		for ; created < most[i]; created++ {
-			whole += leastCall(&d.Create, c.sizes[i]) + leastSplit(&d.Touch, 0)
+			whole += leastCallNS(&d.Create, c.sizes[i]) + leastSplitNS(&d.Touch, 0)
 			if c.ended && created >= kept {
-				whole += leastCall(&d.Release, c.sizes[i])
+				whole += leastCallNS(&d.Release, c.sizes[i])
 			}
 		}
 	}
-	carved = leastSplit(&d.Create, c.peak) + leastSplit(&d.Touch, 0)
+	carved = leastSplitNS(&d.Create, c.peak) + leastSplitNS(&d.Touch, 0)
 	if c.ended && kept == 0 {
-		carved += leastSplit(&d.Release, c.peak)
+		carved += leastSplitNS(&d.Release, c.peak)
 	}
 	return whole, min(whole, carved)
 }
 
-// leastCall returns the least time in ns of a call for size bytes or more. Where the cost line has a break, a larger
+// leastCallNS returns the least time in ns of a call for size bytes or more. Where the cost line has a break, a larger
 // call may be faster.
-func leastCall(l *cost.Line, size uint64) float64 {
+func leastCallNS(l *cost.Line, size uint64) float64 {
 	if size < l.Below.Bytes {
 		return min(l.CallNS(size), l.CallNS(l.Below.Bytes))
 	}
 	return l.CallNS(size)
 }
 
-// leastSplit returns the least time in ns of any number of calls for that many bytes together.
-func leastSplit(l *cost.Line, bytes uint64) float64 {
+// leastSplitNS returns the least time in ns of any number of calls for that many bytes together.
+func leastSplitNS(l *cost.Line, bytes uint64) float64 {
 	if l.Below.Bytes == 0 {
 		return l.A + l.B*float64(bytes)
 	}
@@ -107,9 +107,9 @@ func (c *group) indexOfSize(size uint64) int {
 	return i
 }
 
-// findGroups finds the groups, by class of the script and in the order of their first requests, and the sizes that
+// findClassGroups finds the groups, by class of the script and in the order of their first requests, and the sizes that
 // occur in each.
-func (l *Loaded) findGroups() (byClass, groups []*group) {
+func (l *Loaded) findClassGroups() (byClass, groups []*group) {
 	byClass = make([]*group, len(l.script.classes))
 	known := map[groupKey]*group{}
 	for _, ops := range l.chunks {
@@ -159,7 +159,7 @@ type groupWalk struct {
 
 // playWithoutPolicy plays the recording without a policy. peak is the most that the program held at one time.
 func (l *Loaded) playWithoutPolicy() (groups []*group, peak uint64) {
-	byClass, groups := l.findGroups()
+	byClass, groups := l.findClassGroups()
 	n := l.script.facts.processes
 	walk := groupWalk{slots: make([]groupBuffer, l.script.slots), racing: make([][]groupBuffer, n), heldByProcess: make([]int64, n)}
 	for _, ops := range l.chunks {

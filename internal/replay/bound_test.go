@@ -29,7 +29,7 @@ var devices = []cost.Device{
 
 func load(t *testing.T, src recording.Source) *Loaded {
 	t.Helper()
-	loaded, err := Load(labtest.Rewound(t, src))
+	loaded, err := Load(labtest.RewindSource(t, src))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func checkBound(t *testing.T, loaded *Loaded, settings func(policy string) []all
 			t.Errorf("bounds %+v: one for all policies is above one for some", bound)
 		}
 		for _, policy := range allocator.PolicyNames() {
-			r, err := loaded.Run(Options{Policy: policy, Settings: settings(policy), Device: device})
+			r, err := loaded.Replay(Options{Policy: policy, Settings: settings(policy), Device: device})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -100,7 +100,7 @@ func TestNoPolicyIsBelowTheBound(t *testing.T) {
 func TestNoPolicyIsBelowTheBoundOfNonsense(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 11))
-		src := labtest.New()
+		src := labtest.NewTape()
 		for n := range 400 {
 			src.Records = append(src.Records, randomRecord(rng, uint64(n)))
 		}
@@ -117,21 +117,21 @@ func TestNoPolicyIsBelowTheBoundOfNonsense(t *testing.T) {
 
 // TestBoundIsMet plays programs for which a policy reaches the bound.
 func TestBoundIsMet(t *testing.T) {
-	src := labtest.New()
+	src := labtest.NewTape()
 	for n := range uint64(20) { // two at a time, of 8192 and 4096 bytes
-		src.Create(2*n+1, 8192)
-		src.Create(2*n+2, 4096)
-		src.Release(2*n+1, wire.OutcomeCached)
-		src.Release(2*n+2, wire.OutcomeCached)
+		src.AddCreate(2*n+1, 8192)
+		src.AddCreate(2*n+2, 4096)
+		src.AddRelease(2*n+1, wire.OutcomeCached)
+		src.AddRelease(2*n+2, wire.OutcomeCached)
 	}
-	src.End(labtest.Scope)
+	src.EndContext(labtest.Scope)
 	loaded := load(t, src)
 	device := cost.Device{Create: cost.Line{A: 100, B: 1}, Release: cost.Line{A: 10}}
 	bound := loaded.LowerBound(device)
 	if want := (Bound{Peak: 12288, Whole: 2*110 + 12288, Carved: 110 + 12288}); bound != want {
 		t.Errorf("bound %+v, want %+v", bound, want)
 	}
-	r, err := loaded.Run(Options{Policy: "futhark", Device: device})
+	r, err := loaded.Replay(Options{Policy: "futhark", Device: device})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,19 +142,19 @@ func TestBoundIsMet(t *testing.T) {
 
 // TestBoundOfWhatStays plays a buffer that is never released and one that is unfit for reuse; the context does not end.
 func TestBoundOfWhatStays(t *testing.T) {
-	src := labtest.New()
-	src.Create(1, 1000)
-	src.Create(2, 3000)
+	src := labtest.NewTape()
+	src.AddCreate(1, 1000)
+	src.AddCreate(2, 3000)
 	device := cost.Device{Create: cost.Line{A: 100}, Release: cost.Line{A: 10}}
 	if got := load(t, src).LowerBound(device); got.Whole != 200 || got.Carved != 100 {
 		t.Errorf("nothing is released: %+v, want 200 and 100 ns", got)
 	}
-	src.Release(1, wire.OutcomeCached)
-	src.End(labtest.Scope)
+	src.AddRelease(1, wire.OutcomeCached)
+	src.EndContext(labtest.Scope)
 	if got := load(t, src).LowerBound(device); got.Whole != 210 || got.Carved != 100 {
 		t.Errorf("one is released: %+v, want 210 and 100 ns", got)
 	}
-	if got := load(t, labtest.New()).LowerBound(device); got != (Bound{}) {
+	if got := load(t, labtest.NewTape()).LowerBound(device); got != (Bound{}) {
 		t.Errorf("of nothing: %+v", got)
 	}
 }
@@ -182,24 +182,24 @@ func TestMaxTree(t *testing.T) {
 // TestHalves fails unless a policy without memory of the past ends in the same state after the second half as after the
 // whole recording.
 func TestHalves(t *testing.T) {
-	src := labtest.New()
+	src := labtest.NewTape()
 	for n := range uint64(9) {
-		src.Create(n+1, 4096*(n+1))
+		src.AddCreate(n+1, 4096*(n+1))
 		if n%2 == 1 {
-			src.Release(n, wire.OutcomeCached)
+			src.AddRelease(n, wire.OutcomeCached)
 		}
 	}
 	loaded := load(t, src)
 	first, second := loaded.SplitInHalves()
-	whole, err := loaded.Run(Options{Policy: "none"})
+	whole, err := loaded.Replay(Options{Policy: "none"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	begun, err := first.Run(Options{Policy: "none"})
+	begun, err := first.Replay(Options{Policy: "none"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ended, err := second.Run(Options{Policy: "none"})
+	ended, err := second.Replay(Options{Policy: "none"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,29 +217,29 @@ func TestHalves(t *testing.T) {
 func TestRunContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := load(t, thousand()).RunContext(ctx, Options{Policy: "none"}); !errors.Is(err, context.Canceled) {
+	if _, err := load(t, thousand()).ReplayUntilDone(ctx, Options{Policy: "none"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("after the end of the context: %v", err)
 	}
 }
 
 func TestMeasured(t *testing.T) {
-	src := labtest.New()
-	src.Create(1, 100).Cost = 1
-	src.Release(1, wire.OutcomeRefused).Cost = 20
-	src.Evict(1, 100, wire.EvictNone).Cost = 300
-	src.Add(wire.Event{Kind: wire.KindSlab, Object: 1}).Cost = 700000 // is in that of the create
+	src := labtest.NewTape()
+	src.AddCreate(1, 100).Cost = 1
+	src.AddRelease(1, wire.OutcomeRefused).Cost = 20
+	src.AddEvict(1, 100, wire.EvictNone).Cost = 300
+	src.AddEvent(wire.Event{Kind: wire.KindSlab, Object: 1}).Cost = 700000 // is in that of the create
 	for n, ns := range []uint32{4000, 30000} {
-		part := src.Create(uint64(3+n), 8)
+		part := src.AddCreate(uint64(3+n), 8)
 		part.Flags, part.Cost = wire.FlagSubAlloc, ns
 		if n > 0 {
 			part.Outcome = wire.OutcomeHit
 		}
-		released := src.Release(uint64(3+n), wire.OutcomeCached)
+		released := src.AddRelease(uint64(3+n), wire.OutcomeCached)
 		released.Flags, released.Cost = wire.FlagSubAlloc, 8000000 // with what the pool does
 	}
-	alone := src.Create(2, 8)
+	alone := src.AddCreate(2, 8)
 	alone.Outcome, alone.Cost = wire.OutcomeDriver, 50000 // nothing for a policy
-	src.Release(2, wire.OutcomeDriver).Cost = 50000
+	src.AddRelease(2, wire.OutcomeDriver).Cost = 50000
 	if got, err := MeasuredDriverNS(src); got != 64321 || err != nil {
 		t.Errorf("%d ns, %v; want 64321", got, err)
 	}

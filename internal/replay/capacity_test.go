@@ -10,12 +10,12 @@ import (
 
 // thousand fills a device of 1024 bytes with four buffers, releases three, and requests 512 bytes.
 func thousand() *labtest.Tape {
-	t := labtest.New()
+	t := labtest.NewTape()
 	for object := range uint64(4) {
-		t.Create(object+1, 256)
+		t.AddCreate(object+1, 256)
 	}
 	for object := range uint64(3) {
-		t.Release(object+1, wire.OutcomeCached)
+		t.AddRelease(object+1, wire.OutcomeCached)
 	}
 	return t
 }
@@ -26,7 +26,7 @@ func TestCapacity(t *testing.T) {
 	if r.Free != 768 || fmt.Sprintf("%.3f %.3f %.3f", r.ExternalFragmentation(), r.QuadraticFragmentation(), r.RootFragmentation()) != "0.667 0.667 0.423" {
 		t.Errorf("free %d, fragmentation %g %g %g", r.Free, r.ExternalFragmentation(), r.QuadraticFragmentation(), r.RootFragmentation())
 	}
-	tape.Create(5, 512) // all 768 free bytes are stranded: two blocks make room
+	tape.AddCreate(5, 512) // all 768 free bytes are stranded: two blocks make room
 	r = replay(t, tape, "futhark", 1024, "min_block=1")
 	if r.Failures != 0 || r.Misses != 5 || r.MissReasons[wire.MissTooSmall] != 1 || r.Evictions != 2 || r.PeakReserved != 1024 ||
 		r.DriverCreates != 5 || r.InUse != 768 || r.Cached != 256 {
@@ -35,9 +35,9 @@ func TestCapacity(t *testing.T) {
 	if r = replay(t, tape, "futhark", 0, "min_block=1"); r.Evictions != 0 || r.PeakReserved != 1536 {
 		t.Errorf("with any room: %+v", r)
 	}
-	tape.Create(6, 512)
-	tape.Release(6, wire.OutcomeCached)
-	tape.Create(7, 256)
+	tape.AddCreate(6, 512)
+	tape.AddRelease(6, wire.OutcomeCached)
+	tape.AddCreate(7, 256)
 	r = replay(t, tape, "futhark", 1024, "min_block=1")
 	if r.Failures != 1 || r.Requests != 7 || r.Hits != 0 || r.InUse != 1024 || r.Evictions != 3 {
 		t.Errorf("with a request that finds no memory: %+v", r)
@@ -46,11 +46,11 @@ func TestCapacity(t *testing.T) {
 
 // TestRoundingRefusesNothingThatFits: rounding does not refuse a request that fits the device.
 func TestRoundingRefusesNothingThatFits(t *testing.T) {
-	tape := labtest.New()
-	tape.Create(1, 600) // 1024 do not fit
-	tape.Create(2, 300)
-	tape.Release(1, wire.OutcomeCached)
-	tape.Create(3, 400)
+	tape := labtest.NewTape()
+	tape.AddCreate(1, 600) // 1024 do not fit
+	tape.AddCreate(2, 300)
+	tape.AddRelease(1, wire.OutcomeCached)
+	tape.AddCreate(3, 400)
 	r := replay(t, tape, "pow2", 1000)
 	if r.Direct != 2 || r.Failures != 0 || r.Misses != 1 || r.PeakInUse != 900 || r.PeakReserved != 900 {
 		t.Errorf("%+v", r)
@@ -58,9 +58,9 @@ func TestRoundingRefusesNothingThatFits(t *testing.T) {
 }
 
 func TestSlabsWithinACapacity(t *testing.T) {
-	tape := labtest.New()
+	tape := labtest.NewTape()
 	for object := range uint64(3) {
-		tape.Create(object+1, 1000)
+		tape.AddCreate(object+1, 1000)
 	}
 	if r := replay(t, tape, "slab", 0); r.Slabs != 1 || r.Hits != 2 || r.DriverCreates != 1 {
 		t.Errorf("with any room: %+v", r)
@@ -72,11 +72,11 @@ func TestSlabsWithinACapacity(t *testing.T) {
 
 // TestTooLarge requests more than the device has: the pool keeps its blocks.
 func TestTooLarge(t *testing.T) {
-	tape := labtest.New()
-	tape.Create(1, 4096)
-	tape.Release(1, wire.OutcomeCached)
-	tape.Create(2, 20_000)
-	tape.Create(3, 4096)
+	tape := labtest.NewTape()
+	tape.AddCreate(1, 4096)
+	tape.AddRelease(1, wire.OutcomeCached)
+	tape.AddCreate(2, 20_000)
+	tape.AddCreate(3, 4096)
 	for _, policy := range []string{"futhark", "pow2", "slab", "buddy"} {
 		if r := replay(t, tape, policy, 10_000); r.Failures != 1 || r.Evictions != 0 || r.Hits != 1 || r.DriverCreates != 1 {
 			t.Errorf("%s: %+v", policy, r)
@@ -86,10 +86,10 @@ func TestTooLarge(t *testing.T) {
 
 // TestSlabGivesWayToTheRequest: beside the cached blocks the request fits, but a slab does not. The cached blocks stay.
 func TestSlabGivesWayToTheRequest(t *testing.T) {
-	tape := labtest.New()
-	tape.Create(1, 1<<20).Access |= wire.CopyHostPtr // a block of its own
-	tape.Release(1, wire.OutcomeCached)
-	tape.Create(2, 100_000)
+	tape := labtest.NewTape()
+	tape.AddCreate(1, 1<<20).Access |= wire.CopyHostPtr // a block of its own
+	tape.AddRelease(1, wire.OutcomeCached)
+	tape.AddCreate(2, 100_000)
 	for policy, slab := range map[string]uint64{"slab": 1 << 20, "buddy": 1 << 20, "ualloc": 2 << 20} {
 		if r := replay(t, tape, policy, slab+1<<20); r.Slabs != 1 || r.DriverCreates != 2 || r.Evictions != 0 {
 			t.Errorf("%s with room for a slab: %+v", policy, r)
@@ -102,14 +102,14 @@ func TestSlabGivesWayToTheRequest(t *testing.T) {
 
 // TestGivesBackWhatLacks evicts no more than necessary.
 func TestGivesBackWhatLacks(t *testing.T) {
-	tape := labtest.New()
+	tape := labtest.NewTape()
 	for object := range uint64(4) {
-		tape.Create(object+1, 1000)
+		tape.AddCreate(object+1, 1000)
 	}
 	for object := range uint64(4) {
-		tape.Release(object+1, wire.OutcomeCached)
+		tape.AddRelease(object+1, wire.OutcomeCached)
 	}
-	tape.Create(5, 3000)
+	tape.AddCreate(5, 3000)
 	if r := replay(t, tape, "futhark", 5000, "min_block=1"); r.Evictions != 2 || r.Cached != 2000 || r.Failures != 0 {
 		t.Errorf("%+v", r)
 	}

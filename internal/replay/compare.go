@@ -26,7 +26,7 @@ func (c *Comparison) IsExact() bool { return c.Requests == c.Same && c.Evictions
 // decision with the recorded one. Errors are those of Replay.
 func CompareDecisions(src recording.Source, o Options) (*Comparison, error) {
 	o.AsRecorded = true
-	s, err := newSingleBatch(o)
+	s, err := newBatchOfOne(o)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func CompareDecisions(src recording.Source, o Options) (*Comparison, error) {
 	if err := eachRecord(src, w.compareRecord); err != nil {
 		return nil, err
 	}
-	if err := s.playWaiting(); err != nil {
+	if err := s.playWaitingRecords(); err != nil {
 		return nil, err
 	}
 	w.finishComparison()
@@ -76,8 +76,8 @@ type unpooledBuffer struct {
 	object  uint64
 }
 
-// compareServed compares a simulated decision with the recorded one, once that is read.
-func (c *comparer) compareServed(slot uint32, decided *allocator.Decision) {
+// compareServedDecision compares a simulated decision with the recorded one, once that is read.
+func (c *comparer) compareServedDecision(slot uint32, decided *allocator.Decision) {
 	d := decision{decided.Hit, decided.Reason, decided.Size, decided.Slab != 0, uint64(decided.Block)}
 	if want, known := c.recorded[slot]; known {
 		delete(c.recorded, slot)
@@ -107,7 +107,7 @@ func (c *comparer) processEvictions(process uint32) *evictions {
 // compareRecord plays a record and compares it with the simulated decisions.
 func (c *comparer) compareRecord(record *wire.Record) error {
 	p := c.single.resolver.processOf(record.Process) // a record may end the process
-	if err := c.single.readAndPlay(record); err != nil {
+	if err := c.single.readAndPlayRecord(record); err != nil {
 		return err
 	}
 	e := c.processEvictions(p.number)
@@ -153,7 +153,7 @@ func (c *comparer) compareCreate(p *recordedProcess, record *wire.Record) {
 	}
 	slot := p.objects[e.Object()]
 	if earlier, there := c.recorded[slot]; there {
-		c.countUnserved(&earlier)
+		c.countUnservedRequest(&earlier)
 	}
 	c.recorded[slot] = want
 	if d, known := c.decided[slot]; known {
@@ -174,8 +174,8 @@ func (c *comparer) compareDecision(want *recordedDecision, d decision) {
 	c.noteDifference(want.process, want.time, fmt.Sprintf("the request %d was %s; here it is %s", want.object, want.decision, d))
 }
 
-// countUnserved counts a request that the simulation did not serve.
-func (c *comparer) countUnserved(want *recordedDecision) {
+// countUnservedRequest counts a request that the simulation did not serve.
+func (c *comparer) countUnservedRequest(want *recordedDecision) {
 	c.noteDifference(want.process, want.time, fmt.Sprintf("the request %d was %s; here it found no memory but its own", want.object, want.decision))
 }
 
@@ -183,7 +183,7 @@ func (c *comparer) countUnserved(want *recordedDecision) {
 func (c *comparer) finishComparison() {
 	for slot := range c.single.resolver.script.slots {
 		if want, there := c.recorded[slot]; there {
-			c.countUnserved(&want)
+			c.countUnservedRequest(&want)
 		}
 	}
 	for number := range c.single.resolver.script.facts.processes {

@@ -38,12 +38,12 @@ func TestDecidesAsRecorded(t *testing.T) {
 // TestCompareFindsDifferences changes one record at a time.
 func TestCompareFindsDifferences(t *testing.T) {
 	story := func() *labtest.Tape {
-		s := labtest.New()
-		s.Served(1, 1, wire.OutcomeMiss, wire.MissCold)
-		s.Release(1, wire.OutcomeCached)
-		s.Served(2, 2, wire.OutcomeHit, wire.MissNone)
-		s.Release(2, wire.OutcomeRefused)
-		s.Evict(2, 4096, wire.EvictState)
+		s := labtest.NewTape()
+		s.AddServedCreate(1, 1, wire.OutcomeMiss, wire.MissCold)
+		s.AddRelease(1, wire.OutcomeCached)
+		s.AddServedCreate(2, 2, wire.OutcomeHit, wire.MissNone)
+		s.AddRelease(2, wire.OutcomeRefused)
+		s.AddEvict(2, 4096, wire.EvictState)
 		return s
 	}
 	const first, second, evict = 2, 4, 6

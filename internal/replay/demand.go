@@ -23,8 +23,8 @@ const (
 	Dropped                     // no more requests of a class come: its cached memory is released
 )
 
-// EachDemand calls yield for each demand that was read since Clear, in order. Yield must not keep the pointer.
-func (b *Batch) EachDemand(yield func(*Demand)) {
+// EachReadDemand calls yield for each demand that was read since Clear, in order. Yield must not keep the pointer.
+func (b *Batch) EachReadDemand(yield func(*Demand)) {
 	classes := b.resolver.script.classes
 	var d Demand
 	for i := range b.ops {

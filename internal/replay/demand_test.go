@@ -10,16 +10,16 @@ import (
 
 // TestDemandsComeInTheProgramsOrder: demands come in the program's order, however they were served in the recording.
 func TestDemandsComeInTheProgramsOrder(t *testing.T) {
-	p := labtest.New()
-	p.Create(1, 1000)
-	p.Create(2, 2000)
-	p.Release(1, wire.OutcomeCached)
-	p.Release(2, wire.OutcomeCooling)
-	p.Create(3, 3000)
-	p.Cooled(2, 2000)
-	p.Release(3, wire.OutcomeRefused)
-	p.Evict(3, 3000, wire.EvictState)
-	p.End(labtest.Scope)
+	p := labtest.NewTape()
+	p.AddCreate(1, 1000)
+	p.AddCreate(2, 2000)
+	p.AddRelease(1, wire.OutcomeCached)
+	p.AddRelease(2, wire.OutcomeCooling)
+	p.AddCreate(3, 3000)
+	p.AddCooled(2, 2000)
+	p.AddRelease(3, wire.OutcomeRefused)
+	p.AddEvict(3, 3000, wire.EvictState)
+	p.EndContext(labtest.Scope)
 	c := NewBatch()
 	for i := range p.Records {
 		c.ReadRecord(&p.Records[i])
@@ -30,7 +30,7 @@ func TestDemandsComeInTheProgramsOrder(t *testing.T) {
 	}
 	var got []demand
 	sizes := map[uint32]uint64{}
-	c.EachDemand(func(d *Demand) {
+	c.EachReadDemand(func(d *Demand) {
 		size := d.Request.Size
 		switch d.Kind {
 		case Requested:
@@ -49,6 +49,6 @@ func TestDemandsComeInTheProgramsOrder(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	c.ForgetRead()
-	c.EachDemand(func(d *Demand) { t.Errorf("after the batch: %+v", d) })
+	c.ForgetReadSteps()
+	c.EachReadDemand(func(d *Demand) { t.Errorf("after the batch: %+v", d) })
 }

@@ -11,16 +11,16 @@ import (
 // brief is a process that ends while it has a buffer of the driver, one in its pool, and one that cools. Its own EXIT
 // comes before the release of the second.
 func brief(number uint32) *labtest.Tape {
-	s := labtest.Empty(number)
-	s.Device(1<<30, 1<<28, 128)
-	s.Context(labtest.Scope)
+	s := labtest.NewEmptyTape(number)
+	s.AddDevice(1<<30, 1<<28, 128)
+	s.AddContext(labtest.Scope)
 	for i := range uint64(3) {
-		s.Create(i+1, 4096)
+		s.AddCreate(i+1, 4096)
 	}
-	s.Release(3, wire.OutcomeCooling).Flags = wire.FlagWouldRace
-	s.By(9).Add(wire.Event{Kind: wire.KindExit})
-	s.By(0).Release(2, wire.OutcomeCached)
-	s.Add(wire.Event{Kind: wire.KindExit})
+	s.AddRelease(3, wire.OutcomeCooling).Flags = wire.FlagWouldRace
+	s.SetThread(9).AddEvent(wire.Event{Kind: wire.KindExit})
+	s.SetThread(0).AddRelease(2, wire.OutcomeCached)
+	s.AddEvent(wire.Event{Kind: wire.KindExit})
 	return s
 }
 
@@ -33,7 +33,7 @@ func TestProcessesThatAreGone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	all := labtest.Empty(0)
+	all := labtest.NewEmptyTape(0)
 	for n := range uint32(processes) {
 		s := brief(n + 1)
 		all.Records = append(all.Records, s.Records...)
@@ -45,7 +45,7 @@ func TestProcessesThatAreGone(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		c.ForgetRead()
+		c.ForgetReadSteps()
 	}
 	if n := len(c.resolver.processes); n != 0 || c.resolver.script.slots != 3 {
 		t.Errorf("%d processes are known, %d slots taken", n, c.resolver.script.slots)
@@ -63,8 +63,8 @@ func TestProcessesThatAreGone(t *testing.T) {
 			r.PeakReserved != one.PeakReserved || r.InUse != processes*one.InUse || r.Cached != processes*one.Cached || one.InUse != 4096 {
 			t.Errorf("%s: %+v\none process: %+v", policy, r, one)
 		}
-		if c.ReservedBytes(member) != one.PeakReserved {
-			t.Errorf("%s: %d are reserved, the last left %d", policy, c.ReservedBytes(member), one.PeakReserved)
+		if c.ReservedBytesOfMember(member) != one.PeakReserved {
+			t.Errorf("%s: %d are reserved, the last left %d", policy, c.ReservedBytesOfMember(member), one.PeakReserved)
 		}
 		if again := replay(t, all, policy, 0); again.PeakReserved != r.PeakReserved || again.InUse != r.InUse {
 			t.Errorf("%s: a replay says %+v", policy, retried)

@@ -31,5 +31,5 @@ func (p *simulatedProcess) applyExperiment(c *change, time int64) {
 			p.evictions = p.policy.BeginExperiment(next, time, p.evictions[:0])
 		}
 	}
-	p.returnEvictions()
+	p.returnEvictedBlocks()
 }

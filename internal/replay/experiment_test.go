@@ -81,15 +81,15 @@ func TestExperimentsReplayExactly(t *testing.T) {
 // TestARetryIsNoNewRequest: the driver refused the plan for the second request, which was planned again. The alternative decides
 // on the third.
 func TestARetryIsNoNewRequest(t *testing.T) {
-	s := labtest.New()
-	s.By(9).Order(wire.OrderNext, 0, 2)
-	s.By(9).Limit("arms=none,request=0", 0) // 2
-	s.By(9).Limit("arm=1,request=3", 0)     // 3
-	s.By(1).Order(wire.OrderNext, 0, 4)
-	s.By(1).Served(1, block1, wire.OutcomeMiss, wire.MissCold)                                    // 4 and 5
-	s.By(1).Order(wire.OrderAbort, 6, 7).Size = 6                                                 // 6 is the plan
-	s.By(1).Served(2, 1<<32|2, wire.OutcomeMiss, wire.MissCold)                                   // 8 and 9
-	s.By(1).Served(3, allocator.ArmBit|1, wire.OutcomeMiss, wire.MissPolicy).Flags = wire.FlagArm // 10 and 11
+	s := labtest.NewTape()
+	s.SetThread(9).AddOrder(wire.OrderNext, 0, 2)
+	s.SetThread(9).AddLimit("arms=none,request=0", 0) // 2
+	s.SetThread(9).AddLimit("arm=1,request=3", 0)     // 3
+	s.SetThread(1).AddOrder(wire.OrderNext, 0, 4)
+	s.SetThread(1).AddServedCreate(1, block1, wire.OutcomeMiss, wire.MissCold)                                    // 4 and 5
+	s.SetThread(1).AddOrder(wire.OrderAbort, 6, 7).Size = 6                                                       // 6 is the plan
+	s.SetThread(1).AddServedCreate(2, 1<<32|2, wire.OutcomeMiss, wire.MissCold)                                   // 8 and 9
+	s.SetThread(1).AddServedCreate(3, allocator.ArmBit|1, wire.OutcomeMiss, wire.MissPolicy).Flags = wire.FlagArm // 10 and 11
 	if c := compared(t, s); !c.IsExact() || c.Requests != 3 || c.First != "" {
 		t.Errorf("%+v", c)
 	}

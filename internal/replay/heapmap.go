@@ -19,7 +19,7 @@ func (b *Batch) HeapMapOfMember(member int) *stats.HeapMap {
 		}
 		present := p.policy.PresentPool()
 		m.Total += present.Stats().Slabs
-		for _, s := range present.MapSlabs(stats.MappedSlabsMax) {
+		for _, s := range present.SlabMaps(stats.MappedSlabsMax) {
 			m.Slabs = append(m.Slabs, stats.MappedSlab{Process: b.resolver.script.processNumber(p.number), SlabMap: s})
 		}
 	}
@@ -116,11 +116,11 @@ func (s *SlabMapper) PlayRecord(r *wire.Record) {
 	if s.PlayUntil(r.Time, change) != nil {
 		s.LeaveBatch()
 	}
-	s.batch.ForgetRead()
+	s.batch.ForgetReadSteps()
 }
 
-// CurrentMap returns the map of this moment, nil while the policy does not carve.
-func (s *SlabMapper) CurrentMap() *stats.HeapMap {
+// CurrentHeapMap returns the map of this moment, nil while the policy does not carve.
+func (s *SlabMapper) CurrentHeapMap() *stats.HeapMap {
 	if s.member < 0 {
 		return nil
 	}

@@ -21,7 +21,7 @@ func TestMapIsTheRecordedOne(t *testing.T) {
 		var want wire.GaugeFields
 		const patience = 2
 		waits := 0 // records, 0: the map agreed
-		labtest.Each(t, reader, func(r *wire.Record) {
+		labtest.EachRecord(t, reader, func(r *wire.Record) {
 			s.PlayRecord(r)
 			if r.Kind == wire.KindGauge {
 				want, waits = r.AsGauge().Fields(), 1
@@ -31,7 +31,7 @@ func TestMapIsTheRecordedOne(t *testing.T) {
 				return
 			}
 			free, holes, largest := uint64(0), uint64(0), uint64(0)
-			m := s.CurrentMap()
+			m := s.CurrentHeapMap()
 			for i := range m.Slabs {
 				free += m.Slabs[i].FreeBytes()
 				holes += uint64(m.Slabs[i].Holes)
@@ -56,8 +56,8 @@ func TestMapIsTheRecordedOne(t *testing.T) {
 // TestMapFollowsThePolicy: there is a map while the policy carves, and it shows since when it is complete.
 func TestMapFollowsThePolicy(t *testing.T) {
 	s := NewSlabMapper(Configuration{Policy: "futhark"}, 0)
-	p := labtest.New()
-	p.Served(1, 1, wire.OutcomeMiss, wire.MissCold)
+	p := labtest.NewTape()
+	p.AddServedCreate(1, 1, wire.OutcomeMiss, wire.MissCold)
 	steps := []struct {
 		policy string
 		there  bool
@@ -70,7 +70,7 @@ func TestMapFollowsThePolicy(t *testing.T) {
 			s.PlayRecord(&p.Records[j])
 		}
 		p.Records = nil
-		if m := s.CurrentMap(); (m != nil) != step.there || m != nil && m.Since != uint64(1000*(i+10)) {
+		if m := s.CurrentHeapMap(); (m != nil) != step.there || m != nil && m.Since != uint64(1000*(i+10)) {
 			t.Errorf("%q: %+v", step.policy, m)
 		}
 	}
@@ -81,9 +81,9 @@ func TestTheMapIsBounded(t *testing.T) {
 	for file, reader := range labtest.Recordings(t, "testdata") {
 		o := recorded(reader.Header())
 		s := NewSlabMapper(Configuration{o.Policy, o.Settings}, o.Capacity)
-		labtest.Each(t, reader, func(r *wire.Record) {
+		labtest.EachRecord(t, reader, func(r *wire.Record) {
 			s.PlayRecord(r)
-			m := s.CurrentMap()
+			m := s.CurrentHeapMap()
 			if m == nil {
 				return
 			}

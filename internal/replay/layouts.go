@@ -56,8 +56,8 @@ type layoutLearning struct {
 	requested uint64
 }
 
-// learnRequest notes a request that was served, and gives the policy a layout when there is a new one.
-func (p *simulatedProcess) learnRequest(req *allocator.Request, buffer *simulatedBuffer) {
+// learnFromRequest notes a request that was served, and gives the policy a layout when there is a new one.
+func (p *simulatedProcess) learnFromRequest(req *allocator.Request, buffer *simulatedBuffer) {
 	l := p.learning
 	buffer.number = l.AddRequest(req)
 	if l.settling > 0 {
@@ -89,7 +89,7 @@ func (p *simulatedProcess) installLayout(layout *learn.Layout) {
 	if p.evictions, err = p.policy.InstallLayout(layout.Layout, p.evictions[:0]); err != nil {
 		return
 	}
-	p.returnEvictions()
+	p.returnEvictedBlocks()
 	l.layout, l.settling = layout, allocator.SettledAfter*layout.Period
 	l.layouts++
 	if heard := p.simulation.options.OnLayout; heard != nil {
@@ -107,6 +107,6 @@ func (p *simulatedProcess) readLayoutPiece(piece string) {
 		return // the recorded policy failed as well, or the recording lacks a piece
 	}
 	if p.evictions, err = p.policy.InstallLayout(*layout, p.evictions[:0]); err == nil {
-		p.returnEvictions()
+		p.returnEvictedBlocks()
 	}
 }

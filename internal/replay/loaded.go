@@ -73,7 +73,7 @@ func loadAtMost(src recording.Source, most int) (*Loaded, error) {
 	if err != nil && !errors.Is(err, errEnough) {
 		return nil, err
 	}
-	l.appendSteps(r.emitAllPending(nil))
+	l.appendSteps(r.emitAllPendingSteps(nil))
 	l.script, l.device = r.script, r.costs.deviceCosts()
 	return l, err
 }
@@ -99,13 +99,13 @@ func (l *Loaded) DurationNS() uint64 { return max(l.ran, l.last-min(l.first, l.l
 // DriverCosts returns the driver costs that the recording shows: a line through its creates and one through its releases.
 func (l *Loaded) DriverCosts() cost.Device { return l.device }
 
-// Run returns what Replay returns for the recording.
-func (l *Loaded) Run(o Options) (*Result, error) {
-	return l.RunContext(context.Background(), o)
+// Replay returns what Replay returns for the recording.
+func (l *Loaded) Replay(o Options) (*Result, error) {
+	return l.ReplayUntilDone(context.Background(), o)
 }
 
-// RunContext is Run until the context ends; then it returns the context's error.
-func (l *Loaded) RunContext(ctx context.Context, o Options) (*Result, error) {
+// ReplayUntilDone is Run until the context ends; then it returns the context's error.
+func (l *Loaded) ReplayUntilDone(ctx context.Context, o Options) (*Result, error) {
 	if o.Fit {
 		o.Device = l.device
 	}

@@ -19,12 +19,12 @@ import (
 // checkRuns fails unless a loaded recording gives the result of the recording, and gives it again.
 func checkRuns(t *testing.T, src recording.Source, loaded *Loaded, o Options) {
 	t.Helper()
-	want, err := Replay(labtest.Rewound(t, src), o)
+	want, err := Replay(labtest.RewindSource(t, src), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		got, err := loaded.Run(o)
+		got, err := loaded.Replay(o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +51,7 @@ func TestLoadedGivesWhatTheRecordingGives(t *testing.T) {
 func TestLoadedNonsense(t *testing.T) {
 	for seed := range uint64(2) {
 		rng := rand.New(rand.NewPCG(seed, 7))
-		src := labtest.New()
+		src := labtest.NewTape()
 		for n := range chunkOps * 3 / 2 {
 			src.Records = append(src.Records, randomRecord(rng, uint64(n)))
 		}
@@ -77,7 +77,7 @@ func TestLoadErrors(t *testing.T) {
 	if _, err := Load(labtest.Broken{Err: errors.New("bad block")}); err == nil || !strings.Contains(err.Error(), "bad block") {
 		t.Errorf("a source that fails: %v", err)
 	}
-	if _, err := load(t, thousand()).Run(Options{Policy: "futhork"}); err == nil || !strings.Contains(err.Error(), "unknown policy") {
+	if _, err := load(t, thousand()).Replay(Options{Policy: "futhork"}); err == nil || !strings.Contains(err.Error(), "unknown policy") {
 		t.Errorf("a policy that there is not: %v", err)
 	}
 }
@@ -90,11 +90,11 @@ func TestOpIsCompact(t *testing.T) {
 
 // TestSlotsAreUsedAgain loads many buffers; few live at one time.
 func TestSlotsAreUsedAgain(t *testing.T) {
-	src := labtest.New()
+	src := labtest.NewTape()
 	for object := range uint64(1000) {
-		src.Create(object+1, 4096)
-		src.Release(object+1, []wire.Outcome{wire.OutcomeCached, wire.OutcomeCooling, wire.OutcomeRefused}[object%3])
-		src.Add(wire.Event{Kind: []wire.Kind{wire.KindSync, wire.KindCooled, wire.KindEvict}[object%3], Link: object + 1})
+		src.AddCreate(object+1, 4096)
+		src.AddRelease(object+1, []wire.Outcome{wire.OutcomeCached, wire.OutcomeCooling, wire.OutcomeRefused}[object%3])
+		src.AddEvent(wire.Event{Kind: []wire.Kind{wire.KindSync, wire.KindCooled, wire.KindEvict}[object%3], Link: object + 1})
 	}
 	if loaded := load(t, src); loaded.script.slots != 1 {
 		t.Errorf("%d slots, want 1", loaded.script.slots)

@@ -47,7 +47,7 @@ func (s *simulation) continueDecision(step *op) {
 		p.policy.Abort(o.decision)
 	case o.committed:
 		p.evictions = p.policy.Free(o.decision.Block, false, step.time, p.evictions[:0])
-		p.returnEvictions()
+		p.returnEvictedBlocks()
 	}
 	delete(p.openDecisions, step.slot)
 }
@@ -82,7 +82,7 @@ func (p *simulatedProcess) expireOrDrain(step *op) {
 	case p.followsRecording:
 		p.evictions = p.policy.Drain(step.size, p.evictions[:0])
 	}
-	p.returnEvictions()
+	p.returnEvictedBlocks()
 }
 
 // applyPolicyChange changes the policy, if the replay is as recorded. text is a name followed by limits, for example
@@ -97,7 +97,7 @@ func (p *simulatedProcess) applyPolicyChange(text string, time int64) {
 		return
 	}
 	p.evictions = p.policy.SwitchPolicy(next, time, p.evictions[:0])
-	p.returnEvictions()
+	p.returnEvictedBlocks()
 }
 
 // newRecordedPool returns a pool for a recorded policy with its limits.

@@ -16,7 +16,7 @@ func TestReplayRandom(t *testing.T) {
 		for seed := range uint64(15) {
 			rng := rand.New(rand.NewPCG(seed, uint64(i)))
 			o := Options{Policy: policy, Capacity: rng.Uint64N(2) * 1 << 22, AsRecorded: seed%3 == 0}
-			r, err := newSingleBatch(o)
+			r, err := newBatchOfOne(o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -25,14 +25,14 @@ func TestReplayRandom(t *testing.T) {
 				if seed%2 == 0 && record.Kind == wire.KindLost { // numbers are no longer of use
 					continue
 				}
-				if err := r.readAndPlay(&record); err != nil {
+				if err := r.readAndPlayRecord(&record); err != nil {
 					t.Fatal(err)
 				}
 				if n%20 == 0 && !o.AsRecorded { // there plans are open
 					checkProcesses(t, r.onlyMember())
 				}
 			}
-			if err := r.playWaiting(); err != nil {
+			if err := r.playWaitingRecords(); err != nil {
 				t.Fatal(err)
 			}
 			if !o.AsRecorded {

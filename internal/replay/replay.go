@@ -49,14 +49,14 @@ type Options struct {
 //
 // The error is that of the source, or reports an invalid policy or setting.
 func Replay(src recording.Source, o Options) (*Result, error) {
-	s, err := newSingleBatch(o)
+	s, err := newBatchOfOne(o)
 	if err != nil {
 		return nil, err
 	}
-	if err := eachRecord(src, s.readAndPlay); err != nil {
+	if err := eachRecord(src, s.readAndPlayRecord); err != nil {
 		return nil, err
 	}
-	if err := s.playWaiting(); err != nil {
+	if err := s.playWaitingRecords(); err != nil {
 		return nil, err
 	}
 	result := s.resultSoFar()
@@ -66,7 +66,7 @@ func Replay(src recording.Source, o Options) (*Result, error) {
 // single is a batch of one member, which plays each record at once.
 type single struct{ *Batch }
 
-func newSingleBatch(o Options) (single, error) {
+func newBatchOfOne(o Options) (single, error) {
 	b := NewBatch()
 	_, err := b.AddSimulation(o)
 	return single{b}, err
@@ -74,19 +74,19 @@ func newSingleBatch(o Options) (single, error) {
 
 func (s single) onlyMember() *simulation { return s.members[0] }
 
-func (s single) readAndPlay(record *wire.Record) error {
+func (s single) readAndPlayRecord(record *wire.Record) error {
 	s.ReadRecord(record)
-	return s.playRead()
+	return s.playReadRecords()
 }
 
-// playWaiting plays what waited for records that do not come.
-func (s single) playWaiting() error {
+// playWaitingRecords plays what waited for records that do not come.
+func (s single) playWaitingRecords() error {
 	s.EndStream()
-	return s.playRead()
+	return s.playReadRecords()
 }
 
-func (s single) playRead() error {
-	defer s.ForgetRead()
+func (s single) playReadRecords() error {
+	defer s.ForgetReadSteps()
 	return s.PlayMember(0)
 }
 

@@ -21,7 +21,7 @@ func replay(t *testing.T, src recording.Source, policy string, capacity uint64, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Replay(labtest.Rewound(t, src), Options{Policy: policy, Settings: parsed, Capacity: capacity})
+	r, err := Replay(labtest.RewindSource(t, src), Options{Policy: policy, Settings: parsed, Capacity: capacity})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,8 +35,8 @@ func TestSamePolicy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		totals := fold(t, labtest.Rewound(t, reader))
-		pooled := fold(t, poolable{labtest.Rewound(t, reader)})
+		totals := fold(t, labtest.RewindSource(t, reader))
+		pooled := fold(t, poolable{labtest.RewindSource(t, reader)})
 		if r.Requests == 0 || r.Hits != totals.Hits || r.Misses != totals.Misses || r.MissReasons != totals.MissReasons {
 			t.Errorf("%s: %d requests, hits %d, misses %d %v; recorded were %d, %d %v", file, r.Requests, r.Hits, r.Misses, r.MissReasons,
 				totals.Hits, totals.Misses, totals.MissReasons)
@@ -89,19 +89,19 @@ func TestOtherPolicy(t *testing.T) {
 func fold(t *testing.T, src recording.Source) stats.Totals {
 	t.Helper()
 	m := stats.New(stats.Options{})
-	labtest.Each(t, src, m.Apply)
+	labtest.EachRecord(t, src, m.Apply)
 	return m.Snapshot().Totals
 }
 
 func TestCoolingAsRecorded(t *testing.T) {
-	tape := labtest.New()
-	tape.Create(1, 4096)
-	tape.Release(1, wire.OutcomeCooling).Flags = wire.FlagWouldRace
-	tape.Create(2, 4096)
-	tape.Sync(wire.SyncFinish) // not what this waits for
-	tape.Create(3, 4096)
-	tape.Cooled(1, 4096)
-	tape.Create(4, 4096)
+	tape := labtest.NewTape()
+	tape.AddCreate(1, 4096)
+	tape.AddRelease(1, wire.OutcomeCooling).Flags = wire.FlagWouldRace
+	tape.AddCreate(2, 4096)
+	tape.AddSync(wire.SyncFinish) // not what this waits for
+	tape.AddCreate(3, 4096)
+	tape.AddCooled(1, 4096)
+	tape.AddCreate(4, 4096)
 	r := replay(t, tape, "futhark", 0)
 	if r.Hits != 1 || r.MissReasons[wire.MissCooling] != 2 {
 		t.Errorf("%+v", r)
@@ -110,16 +110,16 @@ func TestCoolingAsRecorded(t *testing.T) {
 
 // TestCoolingUntold plays recordings of a policy that does not pool, which do not show when blocks cool.
 func TestCoolingUntold(t *testing.T) {
-	tape := labtest.New()
-	tape.Create(1, 4096)
-	tape.Release(1, wire.OutcomeDriver).Flags = wire.FlagWouldRace
-	tape.Create(2, 4096)
-	tape.Sync(wire.SyncFlush)
-	tape.Create(3, 4096)
-	tape.Sync(wire.SyncFinish)
-	tape.Create(4, 4096)
-	tape.Release(4, wire.OutcomeDriver)
-	tape.Create(5, 4096)
+	tape := labtest.NewTape()
+	tape.AddCreate(1, 4096)
+	tape.AddRelease(1, wire.OutcomeDriver).Flags = wire.FlagWouldRace
+	tape.AddCreate(2, 4096)
+	tape.AddSync(wire.SyncFlush)
+	tape.AddCreate(3, 4096)
+	tape.AddSync(wire.SyncFinish)
+	tape.AddCreate(4, 4096)
+	tape.AddRelease(4, wire.OutcomeDriver)
+	tape.AddCreate(5, 4096)
 	r := replay(t, tape, "futhark", 0)
 	if r.Hits != 2 || r.MissReasons[wire.MissCooling] != 2 || r.Recorded.Misses != 5 {
 		t.Errorf("%+v", r)
@@ -128,11 +128,11 @@ func TestCoolingUntold(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	for reason, hits := range map[wire.Evict]uint64{wire.EvictState: 0, wire.EvictLimit: 1} {
-		tape := labtest.New()
-		tape.Create(1, 4096)
-		tape.Release(1, wire.OutcomeRefused)
-		tape.Evict(1, 4096, reason)
-		tape.Create(2, 4096)
+		tape := labtest.NewTape()
+		tape.AddCreate(1, 4096)
+		tape.AddRelease(1, wire.OutcomeRefused)
+		tape.AddEvict(1, 4096, reason)
+		tape.AddCreate(2, 4096)
 		if r := replay(t, tape, "futhark", 0); r.Hits != hits || r.PeakReserved != 4096 {
 			t.Errorf("%s: %+v", reason, r)
 		}
@@ -141,27 +141,27 @@ func TestRefused(t *testing.T) {
 
 // TestEvictedWhileCooling: a block that the recorded policy evicted while it cooled has cooled at the next finish.
 func TestEvictedWhileCooling(t *testing.T) {
-	tape := labtest.New()
-	tape.Create(1, 4096)
-	tape.Release(1, wire.OutcomeCooling).Flags = wire.FlagWouldRace
-	tape.Evict(1, 4096, wire.EvictDrain)
-	tape.Create(2, 4096)
-	tape.Sync(wire.SyncWait)
-	tape.Create(3, 4096)
+	tape := labtest.NewTape()
+	tape.AddCreate(1, 4096)
+	tape.AddRelease(1, wire.OutcomeCooling).Flags = wire.FlagWouldRace
+	tape.AddEvict(1, 4096, wire.EvictDrain)
+	tape.AddCreate(2, 4096)
+	tape.AddSync(wire.SyncWait)
+	tape.AddCreate(3, 4096)
 	if r := replay(t, tape, "futhark", 0); r.Hits != 1 || r.MissReasons[wire.MissCooling] != 1 {
 		t.Errorf("%+v", r)
 	}
 }
 
 func TestContextEnd(t *testing.T) {
-	tape := labtest.New()
-	tape.Create(1, 4096)
-	tape.Release(1, wire.OutcomeCached)
-	tape.Add(wire.Event{Kind: wire.KindContext, Op: uint8(wire.LifeRelease), Object: labtest.Scope})
-	tape.Create(2, 4096)
-	tape.Release(2, wire.OutcomeCached)
-	tape.End(labtest.Scope)
-	tape.End(99)
+	tape := labtest.NewTape()
+	tape.AddCreate(1, 4096)
+	tape.AddRelease(1, wire.OutcomeCached)
+	tape.AddEvent(wire.Event{Kind: wire.KindContext, Op: uint8(wire.LifeRelease), Object: labtest.Scope})
+	tape.AddCreate(2, 4096)
+	tape.AddRelease(2, wire.OutcomeCached)
+	tape.EndContext(labtest.Scope)
+	tape.EndContext(99)
 	if r := replay(t, tape, "futhark", 0); r.Hits != 1 || r.Cached != 0 || r.Free != 4096 || r.Evictions != 1 {
 		t.Errorf("%+v", r)
 	}
@@ -169,17 +169,17 @@ func TestContextEnd(t *testing.T) {
 
 // TestRequests checks what request a create becomes.
 func TestRequests(t *testing.T) {
-	tape := labtest.New()
+	tape := labtest.NewTape()
 	plain := wire.Event{Kind: wire.KindCreate, Outcome: wire.OutcomeMiss, Object: 1, Size: 600, Granted: 600, Scope: labtest.Scope, Access: labtest.ReadWrite}
 	pinned, copied, other := plain, plain, plain
 	pinned.Object, pinned.Access = 2, labtest.ReadWrite|wire.AllocHostPtr
 	copied.Object, copied.Access = 3, labtest.ReadWrite|wire.CopyHostPtr
 	other.Object, other.Scope = 4, 2
 	for _, e := range []wire.Event{plain, pinned, copied, other} {
-		tape.Add(e)
+		tape.AddEvent(e)
 	}
-	tape.Add(wire.Event{Kind: wire.KindCreate, Outcome: wire.OutcomeFailed, Object: 5, Size: 600})
-	tape.Add(wire.Event{Kind: wire.KindCreate, Object: 6, Size: 600}) // never eligible
+	tape.AddEvent(wire.Event{Kind: wire.KindCreate, Outcome: wire.OutcomeFailed, Object: 5, Size: 600})
+	tape.AddEvent(wire.Event{Kind: wire.KindCreate, Object: 6, Size: 600}) // never eligible
 	if r := replay(t, tape, "pow2", 0); r.Requests != 4 || r.Unpooled != 1 || r.MissReasons[wire.MissCold] != 4 || r.BytesAllocated != 3*1024+600 {
 		t.Errorf("pow2: %+v", r)
 	}
@@ -197,16 +197,16 @@ func TestRequests(t *testing.T) {
 }
 
 func TestProcesses(t *testing.T) {
-	tape := labtest.New()
-	tape.Create(1, 1<<20)
+	tape := labtest.NewTape()
+	tape.AddCreate(1, 1<<20)
 	tape.Process = 2
-	tape.Device(1<<30, 1<<28, 128)
-	tape.Create(1, 2<<20)
+	tape.AddDevice(1<<30, 1<<28, 128)
+	tape.AddCreate(1, 2<<20)
 	tape.Process = 1
-	tape.Release(1, wire.OutcomeCached)
+	tape.AddRelease(1, wire.OutcomeCached)
 	tape.Process = 2
-	tape.Create(2, 1<<20) // what another process freed serves no request here
-	tape.Lost(7)
+	tape.AddCreate(2, 1<<20) // what another process freed serves no request here
+	tape.AddLost(7)
 	r := replay(t, tape, "futhark", 3<<20)
 	if r.Processes != 2 || r.Hits != 0 || r.PeakInUse != 3<<20 || r.PeakReserved != 4<<20 || r.Failures != 0 || r.Lost != 7 || r.Free != 1<<20 {
 		t.Errorf("%+v", r)
@@ -215,18 +215,18 @@ func TestProcesses(t *testing.T) {
 
 // TestChangesOfThePolicyAreLeftOut: they are counted, and change nothing.
 func TestChangesOfThePolicyAreLeftOut(t *testing.T) {
-	changed, plain := labtest.Empty(1), labtest.Empty(1)
+	changed, plain := labtest.NewEmptyTape(1), labtest.NewEmptyTape(1)
 	for _, to := range []*labtest.Tape{changed, plain} {
-		to.Create(1, 5000)
+		to.AddCreate(1, 5000)
 		for _, text := range []string{"policy=none", "policy=pow2,min_block=4", "policy nonsense is unknown"} {
 			if to == changed {
-				to.Limit(text, map[bool]int16{true: -1}[strings.Contains(text, "unknown")])
+				to.AddLimit(text, map[bool]int16{true: -1}[strings.Contains(text, "unknown")])
 			} else {
-				to.Add(wire.Event{Kind: wire.KindGauge})
+				to.AddEvent(wire.Event{Kind: wire.KindGauge})
 			}
 		}
-		to.Release(1, wire.OutcomeCached)
-		to.Create(2, 5000)
+		to.AddRelease(1, wire.OutcomeCached)
+		to.AddCreate(2, 5000)
 	}
 	got, want := replay(t, changed, "futhark", 0), replay(t, plain, "futhark", 0)
 	if want.Switches = 2; got.Hits != 1 {

@@ -25,7 +25,7 @@ func newResolver() *resolver { return &resolver{processes: map[uint32]*recordedP
 func (r *resolver) appendStepsOf(record *wire.Record, ops []op) []op {
 	if record.Kind == wire.KindLost {
 		r.script.facts.lost += record.AsLost().Events()
-		return r.stopUsingNumbers(ops)
+		return r.stopUsingDecisionNumbers(ops)
 	}
 	e := &record.Event
 	if !ConcernsPolicy(e) { // callers may leave such records out
@@ -58,7 +58,7 @@ func (r *resolver) appendStepsOf(record *wire.Record, ops []op) []op {
 	case wire.KindOrder:
 		return r.resolveOrder(p, record, ops)
 	case wire.KindExit:
-		ops = r.emitPendingOfProcess(p, ops)
+		ops = r.emitPendingStepsOfProcess(p, ops)
 		if record.Thread == 0 { // with a thread, the record says only that exit handlers run
 			return r.resolveEndedProcess(record, p, ops)
 		}
@@ -144,7 +144,7 @@ func (r *resolver) resolveCreate(p *recordedProcess, record *wire.Record, ops []
 	case wire.OutcomeMiss:
 		f.misses += oneIfJudged(e)
 	case wire.OutcomeFailed:
-		if !failedForMemory(e) {
+		if !failedForLackOfMemory(e) {
 			return ops
 		}
 		step := op{
@@ -194,9 +194,9 @@ func (r *resolver) resolveSlab(p *recordedProcess, record *wire.Record) {
 	}
 }
 
-// failedForMemory reports whether a policy was asked for a create that failed for lack of memory. For creates that copy
+// failedForLackOfMemory reports whether a policy was asked for a create that failed for lack of memory. For creates that copy
 // contents it is unknown whether the policy was asked.
-func failedForMemory(e wire.CreateView) bool {
+func failedForLackOfMemory(e wire.CreateView) bool {
 	const objectAllocation, outOfResources, outOfHostMemory = -4, -5, -6 // CL_MEM_OBJECT_ALLOCATION_FAILURE and so on
 	short := e.Status() == objectAllocation || e.Status() == outOfResources || e.Status() == outOfHostMemory
 	return short && e.Memory() == wire.MemoryBuffer && e.Access()&(wire.UseHostPtr|wire.CopyHostPtr) == 0 && e.Requested() > 0

@@ -91,9 +91,9 @@ type class struct {
 	request  allocator.Request
 }
 
-// largestRoundedSize returns the size up to which a request may be rounded: a kernel's __constant argument must not become
+// maxRoundedSize returns the size up to which a request may be rounded: a kernel's __constant argument must not become
 // too large.
-func (c *class) largestRoundedSize(size uint64) uint64 {
+func (c *class) maxRoundedSize(size uint64) uint64 {
 	if c.constant != 0 && size <= c.constant && c.constant < c.request.Max {
 		return c.constant
 	}

@@ -104,7 +104,7 @@ func (t *threadOrder) nextDecisionNumber() uint64 {
 func (r *resolver) emitInOrder(s *sequencer, number uint64, ops []op, steps ...op) []op {
 	switch {
 	case s.unnumbered:
-		return r.appendStepsAndFreeSlots(r.emitPending(s, ops), steps)
+		return r.appendStepsAndFreeSlots(r.emitPendingSteps(s, ops), steps)
 	case number == 0 && len(s.pending) == 0:
 		return r.appendStepsAndFreeSlots(ops, steps)
 	case number == 0:
@@ -116,7 +116,7 @@ func (r *resolver) emitInOrder(s *sequencer, number uint64, ops []op, steps ...o
 		if len(s.pending) <= mostWaiting {
 			return ops
 		}
-		return r.emitPending(s, ops)
+		return r.emitPendingSteps(s, ops)
 	}
 	ops = r.appendStepsAndFreeSlots(ops, steps)
 	if number < s.next {
@@ -143,8 +143,8 @@ func (r *resolver) appendStepsAndFreeSlots(ops, steps []op) []op {
 	return append(ops, steps...)
 }
 
-// emitPending appends all pending steps, in the order of their numbers.
-func (r *resolver) emitPending(s *sequencer, ops []op) []op {
+// emitPendingSteps appends all pending steps, in the order of their numbers.
+func (r *resolver) emitPendingSteps(s *sequencer, ops []op) []op {
 	if len(s.pending) == 0 {
 		return ops
 	}
@@ -156,20 +156,20 @@ func (r *resolver) emitPending(s *sequencer, ops []op) []op {
 	return ops
 }
 
-// emitAllPending appends the pending steps of all processes, because no more records come.
-func (r *resolver) emitAllPending(ops []op) []op {
+// emitAllPendingSteps appends the pending steps of all processes, because no more records come.
+func (r *resolver) emitAllPendingSteps(ops []op) []op {
 	for _, number := range slices.Sorted(maps.Keys(r.processes)) {
-		ops = r.emitPendingOfProcess(r.processes[number], ops)
+		ops = r.emitPendingStepsOfProcess(r.processes[number], ops)
 	}
 	return ops
 }
 
-// emitPendingOfProcess appends the pending steps of a process.
-func (r *resolver) emitPendingOfProcess(p *recordedProcess, ops []op) []op {
+// emitPendingStepsOfProcess appends the pending steps of a process.
+func (r *resolver) emitPendingStepsOfProcess(p *recordedProcess, ops []op) []op {
 	for _, thread := range slices.Sorted(maps.Keys(p.order.threads)) {
 		ops = r.emitDeferredCoolings(p, p.order.threads[thread], ops)
 	}
-	return r.emitPending(&p.order, ops)
+	return r.emitPendingSteps(&p.order, ops)
 }
 
 // emitDeferredCoolings emits the coolings that a thread recorded before their decisions had numbers.
@@ -192,9 +192,9 @@ func (r *resolver) emitOverdueCoolings(p *recordedProcess, now int64, ops []op) 
 	return ops
 }
 
-// stopUsingNumbers ends the use of numbers, because events are missing.
-func (r *resolver) stopUsingNumbers(ops []op) []op {
-	ops = r.emitAllPending(ops)
+// stopUsingDecisionNumbers ends the use of numbers, because events are missing.
+func (r *resolver) stopUsingDecisionNumbers(ops []op) []op {
+	ops = r.emitAllPendingSteps(ops)
 	for _, p := range r.processes {
 		p.order.unnumbered = true
 	}

@@ -78,7 +78,7 @@ func (p *simulatedProcess) commitBlock(req *allocator.Request, decision *allocat
 	buffer.process, buffer.block, buffer.granted, buffer.requested = p, decision.Block, decision.Size, req.Size
 	buffer.state, buffer.slab = inUse, decision.Slab != 0
 	if p.learning != nil {
-		p.learnRequest(req, buffer)
+		p.learnFromRequest(req, buffer)
 	}
 }
 
@@ -146,7 +146,7 @@ func (p *simulatedProcess) countServed(req *allocator.Request, decision *allocat
 		s.saved.Releases.CountCall(decision.Size)
 	}
 	if s.comparer != nil {
-		s.comparer.compareServed(slot, decision)
+		s.comparer.compareServedDecision(slot, decision)
 	}
 }
 
@@ -154,7 +154,7 @@ func (p *simulatedProcess) countServed(req *allocator.Request, decision *allocat
 func (p *simulatedProcess) decideRequest(req *allocator.Request, decision *allocator.Decision) {
 	p.evictions = p.policy.DecideInto(decision, req, p.evictions[:0])
 	if len(p.evictions) > 0 {
-		p.returnEvictions()
+		p.returnEvictedBlocks()
 	}
 }
 
@@ -192,7 +192,7 @@ func (p *simulatedProcess) evictUntilRoom(size uint64) bool {
 		if len(p.evictions) == 0 {
 			return false
 		}
-		p.returnEvictions()
+		p.returnEvictedBlocks()
 	}
 	return true
 }
@@ -222,8 +222,8 @@ func (p *simulatedProcess) retryFailedRequest(req *allocator.Request) {
 	}
 }
 
-// returnEvictions returns evicted blocks to the driver.
-func (p *simulatedProcess) returnEvictions() {
+// returnEvictedBlocks returns evicted blocks to the driver.
+func (p *simulatedProcess) returnEvictedBlocks() {
 	if len(p.evictions) == 0 {
 		return
 	}
@@ -245,17 +245,17 @@ func (p *simulatedProcess) returnEvictions() {
 func (p *simulatedProcess) freeBuffer(buffer *simulatedBuffer, busy bool, time int64) {
 	p.simulation.subtractFromInUse(buffer)
 	p.evictions = p.policy.Free(buffer.block, busy, time, p.evictions[:0])
-	p.returnEvictions()
+	p.returnEvictedBlocks()
 	if p.learning != nil && !busy {
-		p.learning.NoteFreed(buffer.number)
+		p.learning.NoteRequestFreed(buffer.number)
 	}
 }
 
 func (p *simulatedProcess) endBlockCooling(block allocator.Block, number uint64, time int64) {
 	p.evictions = p.policy.CoolingEnded(block, time, p.evictions[:0])
-	p.returnEvictions()
+	p.returnEvictedBlocks()
 	if p.learning != nil {
-		p.learning.NoteFreed(number)
+		p.learning.NoteRequestFreed(number)
 	}
 }
 
@@ -286,11 +286,11 @@ func (p *simulatedProcess) removeBlock(buffer *simulatedBuffer) {
 // dropClass ends a class.
 func (p *simulatedProcess) dropClass(class allocator.Class) {
 	p.evictions = p.policy.DropClass(class, p.evictions[:0])
-	p.returnEvictions()
+	p.returnEvictedBlocks()
 }
 
-// applyChange applies a recorded change of a limit, the pool or the policy.
-func (p *simulatedProcess) applyChange(c *change, time int64) {
+// applyPoolChange applies a recorded change of a limit, the pool or the policy.
+func (p *simulatedProcess) applyPoolChange(c *change, time int64) {
 	s := p.simulation
 	if c.name == wire.PolicySetting {
 		p.applyPolicyChange(c.value, time)
@@ -311,16 +311,16 @@ func (p *simulatedProcess) applyChange(c *change, time int64) {
 		p.evictions = p.policy.EvictForOthers(relief, time, p.evictions[:0])
 	} else if c.name == wire.PeriodSetting {
 		period, _ := strconv.ParseInt(c.value, 10, 64)
-		p.policy.SetIteration(period)
+		p.policy.SetIterationTime(period)
 	} else if c.name == "" {
 		p.evictions = p.policy.Trim(c.keep, p.evictions[:0])
-	} else if s.isLimitKept(c.name) {
+	} else if s.isLimitFixed(c.name) {
 		s.result.LeftOut++
 		return
 	} else {
 		p.evictions, err = p.policy.SetLimit(c.name, c.value, time, p.evictions[:0])
 	}
-	p.returnEvictions()
+	p.returnEvictedBlocks()
 	if err != nil { // this policy has no such limit, or its other limits contradict it
 		s.result.LeftOut++
 	}

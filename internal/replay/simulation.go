@@ -63,7 +63,7 @@ func (s *simulation) playSteps(ops []op) error {
 			if err != nil {
 				return err
 			}
-			p.applyChange(&s.script.changes[step.class], step.time)
+			p.applyPoolChange(&s.script.changes[step.class], step.time)
 		case opGone:
 			s.forgetBuffer(step.slot)
 		case opExit:
@@ -151,7 +151,7 @@ func (s *simulation) createBuffer(step *op) error {
 		return err
 	}
 	req := c.request
-	req.Size, req.Tag, req.Time, req.Round = step.size, step.tag, step.time, c.largestRoundedSize(step.size)
+	req.Size, req.Tag, req.Time, req.Round = step.size, step.tag, step.time, c.maxRoundedSize(step.size)
 	p.followsRecording = s.options.AsRecorded && step.mark&numbered != 0
 	req.Again = p.followsRecording && step.mark&retried != 0
 	if step.mark&needsBlock != 0 || req.Again {
@@ -252,8 +252,8 @@ func (s *simulation) subtractFromInUse(buffer *simulatedBuffer) {
 	buffer.process.requested -= buffer.requested
 }
 
-// isLimitKept reports whether a limit stays as the options set it.
-func (s *simulation) isLimitKept(name string) bool {
+// isLimitFixed reports whether a limit stays as the options set it.
+func (s *simulation) isLimitFixed(name string) bool {
 	if !s.options.HoldSettings {
 		return false
 	}

@@ -13,11 +13,11 @@ import (
 
 // changed releases a block, changes something, and asks for as much again.
 func changed(text string, status int16) *labtest.Tape {
-	t := labtest.New()
-	t.Create(1, 4096)
-	t.Release(1, wire.OutcomeCached)
-	t.Limit(text, status)
-	t.Create(2, 4096)
+	t := labtest.NewTape()
+	t.AddCreate(1, 4096)
+	t.AddRelease(1, wire.OutcomeCached)
+	t.AddLimit(text, status)
+	t.AddCreate(2, 4096)
 	return t
 }
 
@@ -65,12 +65,12 @@ func TestChangesOfLimits(t *testing.T) {
 // TestRequestsThatFailed repeats failed requests where there is a capacity.
 func TestRequestsThatFailed(t *testing.T) {
 	failed := func(status int16, access uint16) *labtest.Tape {
-		s := labtest.New()
-		s.Create(1, 4096)
-		s.Release(1, wire.OutcomeCached)
-		r := s.Create(0, 6000)
+		s := labtest.NewTape()
+		s.AddCreate(1, 4096)
+		s.AddRelease(1, wire.OutcomeCached)
+		r := s.AddCreate(0, 6000)
 		r.Outcome, r.Status, r.Granted, r.Access = wire.OutcomeFailed, status, 0, access
-		s.Create(2, 4096)
+		s.AddCreate(2, 4096)
 		return s
 	}
 	const noMemory, invalid = -4, -30
@@ -94,13 +94,13 @@ func TestRequestsThatFailed(t *testing.T) {
 }
 
 func TestCosts(t *testing.T) {
-	story := labtest.New()
-	story.Create(1, 1000)
-	story.Release(1, wire.OutcomeCached)
-	story.Create(2, 600) // a hit
-	story.Create(3, 3000)
-	story.End(labtest.Scope)
-	story.Release(2, wire.OutcomeDriver)
+	story := labtest.NewTape()
+	story.AddCreate(1, 1000)
+	story.AddRelease(1, wire.OutcomeCached)
+	story.AddCreate(2, 600) // a hit
+	story.AddCreate(3, 3000)
+	story.EndContext(labtest.Scope)
+	story.AddRelease(2, wire.OutcomeDriver)
 	device := cost.Device{Create: cost.Line{A: 100, B: 1}, Touch: cost.Line{A: 10}, Release: cost.Line{A: 7, B: 2}, Part: cost.Line{A: 5}}
 	r, err := Replay(story, Options{Policy: "futhark", Device: device})
 	if err != nil {
@@ -112,7 +112,8 @@ func TestCosts(t *testing.T) {
 	if r.DriverNS != r.CreateNS+r.TouchNS+r.ReleaseNS+r.PartNS || r.Device != device {
 		t.Errorf("driver %g, device %+v", r.DriverNS, r.Device)
 	}
-	if r, err = Replay(labtest.Rewound(t, story), Options{Policy: "slab", Device: device}); err != nil || r.Slabs != 1 || r.PartNS != 15 || r.TouchNS != 10 { // of the third part bytes were used by the first
+	if r, err = Replay(labtest.RewindSource(t, story), Options{Policy: "slab", Device: device}); err != nil || r.Slabs != 1 ||
+		r.PartNS != 15 || r.TouchNS != 10 { // of the third part bytes were used by the first
 		t.Errorf("slab: %v, %d slabs, parts %g, touches %g", err, r.Slabs, r.PartNS, r.TouchNS)
 	}
 }
@@ -124,13 +125,13 @@ func TestCostsWithBreaks(t *testing.T) {
 	}
 	device := cost.Device{Create: line(100), Touch: line(200), Release: line(300), Part: line(400)}
 	play := func(policy string) Result {
-		story := labtest.New()
-		story.Create(1, 1000)
-		story.Release(1, wire.OutcomeCached)
-		story.Create(2, 1000) // a hit
-		story.Create(3, 3000)
-		story.End(labtest.Scope)
-		story.Release(3, wire.OutcomeDriver)
+		story := labtest.NewTape()
+		story.AddCreate(1, 1000)
+		story.AddRelease(1, wire.OutcomeCached)
+		story.AddCreate(2, 1000) // a hit
+		story.AddCreate(3, 3000)
+		story.EndContext(labtest.Scope)
+		story.AddRelease(3, wire.OutcomeDriver)
 		r, err := Replay(story, Options{Policy: policy, Device: device})
 		if err != nil {
 			t.Fatal(err)
@@ -153,19 +154,19 @@ func TestCostsWithBreaks(t *testing.T) {
 
 // TestFittedDevice learns the cost lines from timed calls in the recording.
 func TestFittedDevice(t *testing.T) {
-	story := labtest.New()
+	story := labtest.NewTape()
 	for n := range uint64(10) {
-		story.Create(n+1, 1000*(n+1)).Cost = uint32(50 + 3000*(n+1))
-		story.Evict(n+1, 1000*(n+1), wire.EvictNone).Cost = 40
+		story.AddCreate(n+1, 1000*(n+1)).Cost = uint32(50 + 3000*(n+1))
+		story.AddEvict(n+1, 1000*(n+1), wire.EvictNone).Cost = 40
 	}
-	story.Create(11, 5) // not timed
+	story.AddCreate(11, 5) // not timed
 	loaded := load(t, story)
 	d := loaded.DriverCosts()
 	near := func(got, want float64) bool { return got > want*0.999 && got < want*1.001 }
 	if !near(d.Create.A, 50) || !near(d.Create.B, 3) || !near(d.Release.A, 40) || d.Release.B > 1e-9 || d.Touch != (cost.Line{}) {
 		t.Errorf("%+v", d)
 	}
-	r, err := loaded.Run(Options{Policy: "none", Fit: true})
+	r, err := loaded.Replay(Options{Policy: "none", Fit: true})
 	if err != nil || r.Device != d || !near(r.CreateNS, 11*50+3*55005) {
 		t.Errorf("%v, %+v, creates %g", err, r.Device, r.CreateNS)
 	}
@@ -173,9 +174,9 @@ func TestFittedDevice(t *testing.T) {
 
 // TestPriceOfCopies leaves out creates that copy, where there are others.
 func TestPriceOfCopies(t *testing.T) {
-	story := labtest.New()
+	story := labtest.NewTape()
 	timed := func(outcome wire.Outcome, access uint16, ns uint32) {
-		r := story.Create(uint64(len(story.Records)), 1000)
+		r := story.AddCreate(uint64(len(story.Records)), 1000)
 		r.Outcome, r.Access, r.Cost = outcome, access, ns
 	}
 	timed(wire.OutcomeDriver, labtest.ReadWrite|wire.CopyHostPtr, 70_000)
@@ -193,12 +194,12 @@ func TestPriceOfCopies(t *testing.T) {
 
 // TestFewReleases: what a few slow releases took is no price of releases.
 func TestFewReleases(t *testing.T) {
-	story := labtest.New()
+	story := labtest.NewTape()
 	for n := range uint64(releasesLeast) {
-		r := story.Create(n+1, 4096)
+		r := story.AddCreate(n+1, 4096)
 		r.Outcome, r.Cost = wire.OutcomeMiss, 300
 		want := cost.Line{A: 300}
-		if story.Release(n+1, wire.OutcomeDriver).Cost = 1_500_000; n+1 == releasesLeast {
+		if story.AddRelease(n+1, wire.OutcomeDriver).Cost = 1_500_000; n+1 == releasesLeast {
 			want.A = 1_500_000
 		}
 		if n == 0 { // one create shows no costs, nor that of a release
@@ -212,13 +213,13 @@ func TestFewReleases(t *testing.T) {
 
 // TestPriceOfParts takes the price of a sub-buffer's create twice where it was timed, and assumes it elsewhere.
 func TestPriceOfParts(t *testing.T) {
-	story := labtest.New()
+	story := labtest.NewTape()
 	part := func(object uint64, outcome wire.Outcome, ns uint32) {
-		r := story.Create(object, 256)
+		r := story.AddCreate(object, 256)
 		r.Outcome, r.Flags, r.Cost = outcome, wire.FlagSubAlloc, ns
 	}
 	part(1, wire.OutcomeMiss, 9000) // with a slab in it
-	story.Evict(9, 4096, wire.EvictNone).Cost = 700
+	story.AddEvict(9, 4096, wire.EvictNone).Cost = 700
 	if d := load(t, story).DriverCosts(); d.Part != (cost.Line{A: 700}) || !d.PartAssumed {
 		t.Errorf("nothing was timed: %+v", d)
 	}
@@ -233,19 +234,19 @@ func TestPriceOfParts(t *testing.T) {
 // TestSimulationCanBeAskedAnyTime asks after every record: that changes nothing.
 func TestSimulationCanBeAskedAnyTime(t *testing.T) {
 	story := thousand()
-	story.Create(9, 512)
+	story.AddCreate(9, 512)
 	o := Options{Policy: "futhark", Capacity: 1024, Fit: true}
 	want, err := Replay(story, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := newSingleBatch(o)
+	s, err := newBatchOfOne(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	requests := uint64(0)
 	for i := range story.Records {
-		if err := s.readAndPlay(&story.Records[i]); err != nil {
+		if err := s.readAndPlayRecord(&story.Records[i]); err != nil {
 			t.Fatal(err)
 		}
 		r := s.resultSoFar()
@@ -261,14 +262,14 @@ func TestSimulationCanBeAskedAnyTime(t *testing.T) {
 
 // TestContextNumbersComeAgain: a context has the number of an ended one, and its freed blocks are cached.
 func TestContextNumbersComeAgain(t *testing.T) {
-	story := labtest.New()
-	story.Create(1, 4096)
-	story.Release(1, wire.OutcomeCached)
-	story.End(labtest.Scope)
-	story.Context(labtest.Scope + 1<<16)
-	story.Create(2, 4096)
-	story.Release(2, wire.OutcomeCached)
-	story.Create(3, 4096)
+	story := labtest.NewTape()
+	story.AddCreate(1, 4096)
+	story.AddRelease(1, wire.OutcomeCached)
+	story.EndContext(labtest.Scope)
+	story.AddContext(labtest.Scope + 1<<16)
+	story.AddCreate(2, 4096)
+	story.AddRelease(2, wire.OutcomeCached)
+	story.AddCreate(3, 4096)
 	if r := replay(t, story, "futhark", 0); r.Hits != 1 || r.Evictions != 1 {
 		t.Errorf("%+v", r)
 	}

@@ -45,7 +45,7 @@ func newCrew(t *testing.T, seed uint64, threads int) *crew {
 		t.Fatal(err)
 	}
 	return &crew{
-		t: t, rng: rand.New(rand.NewPCG(seed, 7)), policy: allocator.NewArms(policy), tape: labtest.New(), threads: make([]worker, threads), number: 1,
+		t: t, rng: rand.New(rand.NewPCG(seed, 7)), policy: allocator.NewArms(policy), tape: labtest.NewTape(), threads: make([]worker, threads), number: 1,
 		sizes: map[allocator.Block]uint64{},
 	}
 }
@@ -100,7 +100,7 @@ func (c *crew) step() {
 func (c *crew) read(thread int) {
 	w := &c.threads[thread]
 	for n := c.rng.IntN(4); n > 0 && len(w.events) > 0; n-- {
-		c.tape.By(uint32(thread + 1)).Add(w.events[0].Event).Payload = w.events[0].Payload
+		c.tape.SetThread(uint32(thread + 1)).AddEvent(w.events[0].Event).Payload = w.events[0].Payload
 		w.events = w.events[1:]
 	}
 }

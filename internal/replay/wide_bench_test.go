@@ -13,14 +13,14 @@ import (
 // sites, and hardly any two of the same size.
 func waves(times, buffers int) *labtest.Tape {
 	rng := rand.New(rand.NewPCG(3, 4))
-	p := labtest.New()
+	p := labtest.NewTape()
 	for wave := range times {
 		first := 1 + wave*buffers
 		for n := range buffers {
-			p.Create(uint64(first+n), 4096+rng.Uint64N(1<<20)).Tag = 1 + rng.Uint32N(10_000)
+			p.AddCreate(uint64(first+n), 4096+rng.Uint64N(1<<20)).Tag = 1 + rng.Uint32N(10_000)
 		}
 		for _, n := range rng.Perm(buffers) {
-			p.Release(uint64(first+n), wire.OutcomeCached)
+			p.AddRelease(uint64(first+n), wire.OutcomeCached)
 		}
 	}
 	return p
@@ -36,7 +36,7 @@ func BenchmarkWide(b *testing.B) {
 		b.Run(policy, func(b *testing.B) {
 			options := Options{Policy: policy, Settings: []allocator.Setting{{Name: "max_cached_bytes", Value: "1125899906842624"}}}
 			for b.Loop() {
-				if _, err := loaded.Run(options); err != nil {
+				if _, err := loaded.Replay(options); err != nil {
 					b.Fatal(err)
 				}
 			}

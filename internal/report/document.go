@@ -70,12 +70,12 @@ var (
 		{"temporaries", (*view).temporariesSection}, {"phases", (*view).phasesSection}, {"transfers", (*view).transfersSection},
 		{"spill", (*view).spillSection},
 		{"costs", (*view).costsSection}, {"lag", (*view).lagSection}, {"time", (*view).overTimeSection}, {"sizes", (*view).sizesSection},
-		{"classes", (*view).classesSection},
+		{"classes", (*view).memorySharesSection},
 		{"objects", (*view).objectsSection}, {"processes", (*view).processesSection}, {"mistakes", (*view).mistakesSection},
 		{"happened", (*view).marksSection},
 		{"settings", (*view).settingsSection},
 	}
-	alone = []choice{{"brief", (*view).briefSection}} // only where it is chosen
+	alone = []choice{{"brief", (*view).briefFindingsSection}} // only where it is chosen
 )
 
 // SectionNames are the names of the sections of a text, in its order.
@@ -137,8 +137,8 @@ func (v *view) nonEmptySections(parts []choice) (list []section) {
 // isAttached reports whether the programs were only watched: there was no pool, and times include those of probes.
 func (v *view) isAttached() bool { return v.a.Run.Header.Attached }
 
-// rowsToShow returns how many of n rows a table shows.
-func (v *view) rowsToShow(n int) int {
+// countRowsToShow returns how many of n rows a table shows.
+func (v *view) countRowsToShow(n int) int {
 	if v.o.Top > 0 {
 		n = min(n, v.o.Top)
 	}

@@ -100,8 +100,8 @@ func listFailedCalls(s *stats.Snapshot) []FailedCall {
 	return list
 }
 
-// refusedLines returns lines of the summary about the first calls whose arguments were refused.
-func refusedLines(s *stats.Snapshot) []string {
+// refusedCallLines returns lines of the summary about the first calls whose arguments were refused.
+func refusedCallLines(s *stats.Snapshot) []string {
 	refused := s.RefusedCalls()
 	shown, left := units.KeepFirst(refused, topRefused)
 	var texts []string
@@ -134,7 +134,7 @@ func (v *view) failedSection() section {
 	s := section{ID: "failed", Title: "Failed calls", Intro: "creates and other calls that returned an error, in the order of their first"}
 	t := v.newTable("Failed calls", len(list), numberColumn("times"), numberColumn("asked for"), wordsColumn("status"), wordsColumn("call"), wordsColumn("call site"), wordsColumn("the standard has it where").withPageOnly())
 	said := map[string]bool{}
-	for i := range list[:v.rowsToShow(len(list))] {
+	for i := range list[:v.countRowsToShow(len(list))] {
 		f := &list[i]
 		t.addRow(v.countCell(f.Count), cell{Text: f.SizesText(units.Format)}, wordCell(wire.StatusNameAndNumber(f.Status)), wordCell(units.Clean(f.Call)), v.siteCell(f.Tag, nil), wordCell(f.Why))
 		if item := fmt.Sprintf("%s, %s: %s", f.Call, wire.StatusNameAndNumber(f.Status), f.StatusMeaning()); f.StatusMeaning() != "" && !said[item] {

@@ -59,8 +59,8 @@ type htmlPlot struct {
 // htmlLegend names a colour.
 type htmlLegend struct{ Class, Name string }
 
-// policyHashOf names an inline style or script for a content security policy.
-func policyHashOf(text string) string {
+// contentPolicyHash names an inline style or script for a content security policy.
+func contentPolicyHash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
@@ -70,7 +70,7 @@ func (v *view) makeHTMLPage() *htmlPage {
 		Title: v.programName(), Command: cleanText(strings.Join(v.commandLine(), " "), htmlCommandWidth),
 		Style: htmlStyle, Script: htmlScript,
 		Policy: "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; style-src " +
-			policyHashOf(htmlStyle) + "; script-src " + policyHashOf(htmlScript),
+			contentPolicyHash(htmlStyle) + "; script-src " + contentPolicyHash(htmlScript),
 		Facts: v.runFacts(), Settings: v.settingFacts(), Warnings: v.listWarnings(), Diagnoses: v.diagnosisCards(), Tiles: v.keyTiles(),
 		AllClear: "N" + strings.TrimPrefix(v.nothingFoundText(), "n") + ".",
 	}

@@ -105,7 +105,7 @@ func drawFlame(id, what string, root *analysis.Frame, value func(*analysis.Frame
 		(deepest+1)*flameRow, plot.EscapeHTML(what))
 	f := htmlFlame{ID: id, Name: what + ", " + bytesText(value(root)), SVG: head + b.String() + "</svg>"} // names are escaped
 	if left > 0 {
-		f.Note = countOf(uint64(left), "frame") + " too small or too deep to be drawn, with their callees."
+		f.Note = thingsText(uint64(left), "frame") + " too small or too deep to be drawn, with their callees."
 	}
 	return f
 }
@@ -119,7 +119,7 @@ func (f *flameFrame) draw(b *strings.Builder, whole uint64) {
 	percent := func(part float64) string { return strconv.FormatFloat(100*part, 'f', 3, 64) }
 	fmt.Fprintf(b, `<svg class="frame f%d" x="%s%%" y="%d" width="%s%%" height="%d" data-depth="%d"><title>%s: %s, %s, %s</title>`+
 		`<rect width="100%%" height="%d"/>`, shadeOfName(f.frame.Name), percent(f.from), f.depth*flameRow, percent(f.width), flameRow, f.depth,
-		plot.EscapeHTML(text), bytesText(f.value), rateText(float64(f.value)/float64(whole), whole), countOf(f.frame.Creates, "create"), flameRow-1)
+		plot.EscapeHTML(text), bytesText(f.value), rateText(float64(f.value)/float64(whole), whole), thingsText(f.frame.Creates, "create"), flameRow-1)
 	if f.width >= flameNamed {
 		fmt.Fprintf(b, `<text x="4" y="13">%s</text>`, plot.EscapeHTML(text))
 	}

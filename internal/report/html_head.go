@@ -38,14 +38,14 @@ func (v *view) runFacts() []htmlFact {
 	if v.isAttached() {
 		text := "attached to a running program"
 		if n := v.a.Run.Before; n > 0 {
-			text += "; " + countOf(n, "buffer") + " from before attach, whose sizes are known only as far as used"
+			text += "; " + thingsText(n, "buffer") + " from before attach, whose sizes are known only as far as used"
 		}
 		facts = append(facts, htmlFact{Name: "recorded", Text: text})
 	}
 	for _, text := range machineFigureTexts(v.s) {
 		facts = append(facts, htmlFact{Name: "machine", Text: text})
 	}
-	return append(facts, v.pagePartFacts()...)
+	return append(facts, v.recordingPartFacts()...)
 }
 
 // settingFacts list the settings of the run.
@@ -130,8 +130,8 @@ func appendCountOfRest(words []string, all int) []string {
 	return words
 }
 
-// pagePartFacts describes which part of the recording the page shows, and which recordings were merged into it.
-func (v *view) pagePartFacts() []htmlFact {
+// recordingPartFacts describes which part of the recording the page shows, and which recordings were merged into it.
+func (v *view) recordingPartFacts() []htmlFact {
 	r := &v.a.Run
 	var facts []htmlFact
 	switch {
@@ -147,7 +147,7 @@ func (v *view) pagePartFacts() []htmlFact {
 		facts = append(facts, htmlFact{Name: "call sites", Text: "those that match " + cleanName(r.Tag) + "; totals are of all"})
 	}
 	if n := len(r.Header.Merged); n > 0 {
-		facts = append(facts, htmlFact{Name: "merged", Text: countOf(uint64(n), "recording")})
+		facts = append(facts, htmlFact{Name: "merged", Text: thingsText(uint64(n), "recording")})
 	}
 	if r.Footer.Message != "" {
 		facts = append(facts, htmlFact{Name: "message", Text: cleanText(r.Footer.Message, htmlTextWidth)})
@@ -170,7 +170,7 @@ func (v *view) listWarnings() []string {
 		warnings = append(warnings, "Nothing happened in this part.")
 	}
 	if v.s.Lost > 0 {
-		text := countOf(v.s.Lost, "event") + " lost: counts are too low, memory in use may be too high"
+		text := thingsText(v.s.Lost, "event") + " lost: counts are too low, memory in use may be too high"
 		if v.s.LostUses > 0 {
 			text += " (" + countText(v.s.LostUses) + " of them uses)"
 		}
@@ -180,7 +180,7 @@ func (v *view) listWarnings() []string {
 		warnings = append(warnings, "Too much: "+text+".")
 	}
 	if v.s.Unknown > 0 {
-		warnings = append(warnings, countOf(v.s.Unknown, "event")+" about unknown objects.")
+		warnings = append(warnings, thingsText(v.s.Unknown, "event")+" about unknown objects.")
 	}
 	if h := &v.a.Run.Header; h.Scrub != "" {
 		warnings = append(warnings, "Recycled blocks were filled ("+cleanName(h.Scrub)+"), so creates took longer than without.")
@@ -213,9 +213,9 @@ func (v *view) mayProgramContinue() bool {
 	return !r.Whole || r.Footer.Cut || r.Until > 0 && r.Footer.EndedNS > r.Started && uint64(r.Until) < r.Footer.EndedNS-r.Started
 }
 
-// mayBeNoLeak reports whether memory listed as never released is only in use at the end of the part, because no process
+// mayLeaksBeInUse reports whether memory listed as never released is only in use at the end of the part, because no process
 // ended.
-func (v *view) mayBeNoLeak() bool {
+func (v *view) mayLeaksBeInUse() bool {
 	return v.mayProgramContinue() && !slices.ContainsFunc(v.s.Processes, func(p stats.Process) bool { return p.State != stats.Running })
 }
 
@@ -227,16 +227,16 @@ func severityClass(s analysis.Severity) string {
 	return string(analysis.Note)
 }
 
-// tilesOfWatched are the key figures of programs that were only watched.
-func (v *view) tilesOfWatched(peak uint64) []htmlTile {
+// watchedProgramTiles are the key figures of programs that were only watched.
+func (v *view) watchedProgramTiles(peak uint64) []htmlTile {
 	t := &v.s.Totals
 	at := "at " + durationText(v.a.Peak.Time)
-	if before := v.s.BeforeAttachTag(); before != nil && v.s.Lost == 0 {
+	if before := v.s.TagBeforeAttach(); before != nil && v.s.Lost == 0 {
 		at += "; at least: sizes from before attach are known only as far as used"
 	}
 	return []htmlTile{
 		{figures.PeakInUse.Name, v.sizeText(peak), at},
-		{figures.Creates.Name, fmt.Sprint(t.Creates), countOf(t.Releases, "release")},
+		{figures.Creates.Name, fmt.Sprint(t.Creates), thingsText(t.Releases, "release")},
 		{"time in creates", v.runFigureText(figures.DriverTime), "includes the time of the probes, some µs each"},
 	}
 }
@@ -267,14 +267,14 @@ func (v *view) keyTiles() []htmlTile {
 	case calls:
 		saved, basis = "≈\u202f"+v.runFigureText(figures.Saved), "an estimate of creates only; "
 	}
-	gain := htmlTile{figures.Saved.Name, saved, basis + countOf(t.HitsWithoutDriverCall(), "driver create") + " avoided"}
+	gain := htmlTile{figures.Saved.Name, saved, basis + thingsText(t.HitsWithoutDriverCall(), "driver create") + " avoided"}
 	if m := v.s.Measured.LatestKnown(); m != nil {
 		gain = htmlTile{"measured", m.ChangeText(), m.Text()}
 	}
 	tiles := []htmlTile{
 		{figures.PeakInUse.Name, v.sizeText(peak), "at " + durationText(v.a.Peak.Time) + "; " + v.runMemoryText(figures.PeakReserved) + " reserved at most"},
-		v.figureTile(figures.HitRate, "steady "+v.runFigureText(figures.SteadyHitRate)+"; "+countOf(t.Hits+t.Misses, "request")),
-		v.figureTile(figures.DriverTime, countOf(t.DriverCreates, "create")+", "+countOf(t.DriverReleases, "release")),
+		v.figureTile(figures.HitRate, "steady "+v.runFigureText(figures.SteadyHitRate)+"; "+thingsText(t.Hits+t.Misses, "request")),
+		v.figureTile(figures.DriverTime, thingsText(t.DriverCreates, "create")+", "+thingsText(t.DriverReleases, "release")),
 		gain,
 	}
 	if t.Idle > 0 {
@@ -282,14 +282,14 @@ func (v *view) keyTiles() []htmlTile {
 			v.figureTile(figures.Idle, "of the "+v.runMemoryText(figures.Cached)+" cached at the end: nothing asked for it of late"))
 	}
 	if p := &t.Plans; p.Installed > 0 {
-		note := plansText(v.s)
-		if text := unplannedText(v.o.Unplanned); text != "" {
+		note := runPlansText(v.s)
+		if text := reservedWithoutPlanText(v.o.Unplanned); text != "" {
 			note += "; without a plan, simulated: " + text
 		}
 		tiles = append(tiles, htmlTile{"as planned", rateText(p.ShareServedByPlan(), p.PlannableRequests()), note})
 	}
 	if v.a.Run.Header.Attached {
-		tiles = v.tilesOfWatched(peak)
+		tiles = v.watchedProgramTiles(peak)
 	}
 	var buffers, bytes uint64
 	for i := range v.a.Leaks {
@@ -300,10 +300,11 @@ func (v *view) keyTiles() []htmlTile {
 		leaked.Note += " at last, but memory grew with the iterations"
 	}
 	switch {
-	case v.mayProgramContinue() && t.InUse > 0 && (buffers == 0 || v.mayBeNoLeak()):
+	case v.mayProgramContinue() && t.InUse > 0 && (buffers == 0 || v.mayLeaksBeInUse()):
 		leaked = htmlTile{"in use at the end", v.runMemoryText(figures.InUse), "the program continues and may release all of it"}
 	case buffers > 0:
-		leaked = htmlTile{figures.Leaked.Name, v.sizeText(bytes), countOf(buffers, stats.NounForMemory(v.s.Kinds, true)) + " at " + countOf(uint64(len(v.a.Leaks)), "call site")}
+		leaked = htmlTile{figures.Leaked.Name, v.sizeText(bytes), thingsText(buffers, stats.NounForMemory(v.s.Kinds,
+			true)) + " at " + thingsText(uint64(len(v.a.Leaks)), "call site")}
 		if v.s.WasAllHeldByKilled() {
 			leaked.Name = "held at exit"
 		} else if v.s.Lost > 0 {

@@ -20,19 +20,19 @@ func drawHistogram(title string, bins []analysis.Bin, axis func(least, most uint
 	for _, b := range bins {
 		c.Bars = append(c.Bars, plot.Bar{
 			From: float64(max(b.From, 1)), To: float64(max(b.To, 1)) + 1, Value: float64(b.Count), Class: "s0",
-			Label: fmt.Sprintf("%s to %s: %s, %s, %s together", text(b.From), text(b.To), countOf(b.Count, "buffer"),
+			Label: fmt.Sprintf("%s to %s: %s, %s, %s together", text(b.From), text(b.To), thingsText(b.Count, "buffer"),
 				rateText(float64(b.Count)/float64(max(all, 1)), all), bytesText(b.Bytes)),
 		})
 	}
 	return htmlPlot{Title: "buffers", SVG: c.DrawSVG()}
 }
 
-// firstBins bounds the bins of a histogram: 0, and at most 64 powers of two.
-func firstBins(bins []analysis.Bin) []analysis.Bin { return bins[:min(len(bins), 65)] }
+// binsToDraw bounds the bins of a histogram: 0, and at most 64 powers of two.
+func binsToDraw(bins []analysis.Bin) []analysis.Bin { return bins[:min(len(bins), 65)] }
 
 func (v *view) sizeChartSection() section {
 	s := section{ID: "sizes", Title: "Requested sizes"}
-	bins := firstBins(v.a.Sizes)
+	bins := binsToDraw(v.a.Sizes)
 	if len(bins) == 0 {
 		s.Intro = "No buffer was created."
 		return s
@@ -44,7 +44,7 @@ func (v *view) sizeChartSection() section {
 
 func (v *view) lifetimeChartSection() section {
 	s := section{ID: "lifetimes", Title: "Lifetimes"}
-	bins := firstBins(v.a.Lifetimes)
+	bins := binsToDraw(v.a.Lifetimes)
 	if len(bins) == 0 {
 		s.Intro = "No buffer was released."
 		return s
@@ -74,14 +74,14 @@ func (v *view) costChartsSection() section {
 // costLineText writes the fitted line, or the median where no line fits.
 func costLineText(c *analysis.CostCurve) string {
 	if !c.LineFits() {
-		text := medianCostText(c) + "; " + countOf(c.Calls, "call")
+		text := medianCostText(c) + "; " + thingsText(c.Calls, "call")
 		if c.Calls >= stats.EnoughForP99 {
 			text += ", p99 " + durationText(c.P99)
 		}
 		return text
 	}
 	return fmt.Sprintf("%s + %s per MiB · size, R² %.3f; %s, %s", signedDuration(c.A), nanosText(c.B*(1<<20)), c.R2,
-		countOf(c.Calls, "call"), stats.SpreadText(c.Calls, durationText(c.P50), durationText(c.P99)))
+		thingsText(c.Calls, "call"), stats.SpreadText(c.Calls, durationText(c.P50), durationText(c.P99)))
 }
 
 func signedDuration(ns float64) string {
@@ -111,7 +111,7 @@ func costPlot(of string, curve *analysis.CostCurve) htmlPlot {
 	for _, p := range points {
 		c.Points = append(c.Points, plot.Point{
 			X: float64(p.Size), Y: float64(p.P50), Low: max(float64(p.P25), c.Y.Low), High: float64(p.P75), Class: "s0",
-			Label: fmt.Sprintf("%s: median %s, half of %s from %s to %s", bytesText(p.Size), durationText(p.P50), countOf(p.Calls, "call"),
+			Label: fmt.Sprintf("%s: median %s, half of %s from %s to %s", bytesText(p.Size), durationText(p.P50), thingsText(p.Calls, "call"),
 				durationText(p.P25), durationText(p.P75)),
 		})
 	}

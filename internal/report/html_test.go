@@ -30,8 +30,8 @@ func writeHTML(a *analysis.Analysis, o Options) string {
 
 // The pages that several tests look at.
 var (
-	samplePage  = sync.OnceValue(func() string { return writeHTML(reportrun.Sample(), Options{}) })
-	hostilePage = sync.OnceValue(func() string { return writeHTML(reportrun.Hostile(), Options{}) })
+	samplePage  = sync.OnceValue(func() string { return writeHTML(reportrun.SampleAnalysis(), Options{}) })
+	hostilePage = sync.OnceValue(func() string { return writeHTML(reportrun.HostileAnalysis(), Options{}) })
 )
 
 var (
@@ -127,7 +127,7 @@ func TestHTMLIsBounded(t *testing.T) {
 func TestHTMLPolicyNamesWhatIsThere(t *testing.T) {
 	page := html.UnescapeString(samplePage())
 	for kind, text := range map[string]string{"style": htmlStyle, "script": htmlScript} {
-		if !strings.Contains(page, "<"+kind+">"+text+"</"+kind+">") || !strings.Contains(page, kind+"-src "+policyHashOf(text)) {
+		if !strings.Contains(page, "<"+kind+">"+text+"</"+kind+">") || !strings.Contains(page, kind+"-src "+contentPolicyHash(text)) {
 			t.Errorf("the %s is not there as it is, or not allowed", kind)
 		}
 	}
@@ -223,7 +223,7 @@ func TestHTMLSaysWhatIsLeftOut(t *testing.T) {
 }
 
 func TestHTMLRowsAsAsked(t *testing.T) {
-	page := writeHTML(reportrun.Sample(), Options{Top: 2})
+	page := writeHTML(reportrun.SampleAnalysis(), Options{Top: 2})
 	if text := visible(page); !strings.Contains(text, "and 8 more rows") || strings.Contains(text, "and 2 more row ") {
 		t.Error("want the first two rows of each table, and a word on the others")
 	}
@@ -235,7 +235,7 @@ func TestHTMLRowsAsAsked(t *testing.T) {
 
 // What the script reads is what was analysed: each series of the timeline, and what of the total is unassigned.
 func TestHTMLTellsTheTimeline(t *testing.T) {
-	a := reportrun.Sample()
+	a := reportrun.SampleAnalysis()
 	a.Timeline = analysis.Timeline{
 		Start: 5, Step: 10, InUse: []uint64{30, 20}, Cached: []uint64{1, 2}, Cooling: []uint64{0, 0},
 		Tags: []analysis.Series{{Name: `a"</b>`, Values: []uint64{10, 20}}, {Name: "b", Values: []uint64{15, 0}}},
@@ -260,7 +260,7 @@ func TestHTMLTellsTheTimeline(t *testing.T) {
 }
 
 func TestHTMLPassesErrorsOn(t *testing.T) {
-	if err := WriteHTML(&records.Full{}, reportrun.Sample(), Options{}); !errors.Is(err, records.ErrFull) {
+	if err := WriteHTML(&records.Full{}, reportrun.SampleAnalysis(), Options{}); !errors.Is(err, records.ErrFull) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -298,7 +298,7 @@ func TestHTMLOfPartsTellsNoLeaks(t *testing.T) {
 		"a part":          {func(a *analysis.Analysis) { a.Run.Until = time.Second }, false},
 		"a part, no list": {func(a *analysis.Analysis) { a.Run.Until, a.Leaks = time.Second, nil }, false},
 	} {
-		a := reportrun.Sample()
+		a := reportrun.SampleAnalysis()
 		if a.Snapshot.Totals.InUse = 1 << 20; !c.leaks {
 			for i := range a.Snapshot.Processes {
 				a.Snapshot.Processes[i].State = stats.Running
@@ -330,7 +330,7 @@ func TestHTMLTellsWhatIsLeftOut(t *testing.T) {
 
 // A recording of several programs has no command line, and what it was merged of is no warning.
 func TestHTMLOfSeveralPrograms(t *testing.T) {
-	a := reportrun.Sample()
+	a := reportrun.SampleAnalysis()
 	a.Run.Header.Program, a.Run.Header.Arguments = "2 programs", nil
 	a.Run.Header.Merged = []recording.Origin{{Program: "a"}, {Program: "b"}}
 	a.Run.Footer.Message = "merged of 2 recordings"

@@ -59,8 +59,8 @@ func rateText(rate float64, of uint64) string {
 	return plot.NarrowSpaces(units.Percent(rate, of))
 }
 
-// countOf writes a number of things.
-func countOf(n uint64, thing string) string {
+// thingsText writes a number of things.
+func thingsText(n uint64, thing string) string {
 	if n != 1 {
 		thing += "s"
 	}

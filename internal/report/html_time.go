@@ -57,9 +57,9 @@ func (v *view) seriesOfTimeline(values []uint64) []float64 {
 	return floats
 }
 
-// layersOfSeries gives colours to the first call sites and sums up the others. If there is a total, the others include the part of it
-// that no call site holds.
-func (v *view) layersOfSeries(series []analysis.Series, total []uint64) []layer {
+// colouredLayers gives colours to the first call sites and sums up the others. If there is a total, the others include the part
+// of it that no call site holds.
+func (v *view) colouredLayers(series []analysis.Series, total []uint64) []layer {
 	shownSeries := min(len(series), htmlSeries)
 	if len(series) == htmlSeries+1 {
 		shownSeries++ // the others would be just one call site
@@ -135,7 +135,7 @@ func (v *view) memorySection() section {
 		return s
 	}
 	t := &v.a.Timeline
-	layers := v.layersOfSeries(t.Tags, t.InUse)
+	layers := v.colouredLayers(t.Tags, t.InUse)
 	cached, idle := v.seriesOfTimeline(t.Cached), v.seriesOfTimeline(t.Idle)
 	for i := range cached {
 		idle[i] = min(idle[i], cached[i]) // idle and cached are of different times within a step
@@ -210,9 +210,9 @@ func (v *view) drawDeviceMemoryRule(c *plot.Chart, highest *float64) string {
 	return ""
 }
 
-// shadedPhases returns the places of the phases of the thread with the most iterations: phases of several threads may overlap
+// placesOfMainPhases returns the places of the phases of the thread with the most iterations: phases of several threads may overlap
 // and would hide each other.
-func (v *view) shadedPhases() (places []int, threads int) {
+func (v *view) placesOfMainPhases() (places []int, threads int) {
 	type thread struct{ process, number uint32 }
 	repeats := map[thread]uint64{}
 	var most thread
@@ -232,7 +232,7 @@ func (v *view) shadedPhases() (places []int, threads int) {
 }
 
 func (v *view) phaseBands() []plot.Band {
-	places, _ := v.shadedPhases()
+	places, _ := v.placesOfMainPhases()
 	var bands []plot.Band
 	for n, i := range places[:min(len(places), htmlBands)] {
 		p := &v.a.Phases[i]
@@ -244,7 +244,7 @@ func (v *view) phaseBands() []plot.Band {
 }
 
 func (v *view) phaseBandsText() string {
-	places, threads := v.shadedPhases()
+	places, threads := v.placesOfMainPhases()
 	if len(places) < 2 { // a single phase has only a name
 		return ""
 	}
@@ -262,7 +262,7 @@ func phaseText(i int, p *analysis.Phase) string {
 	if p.Iterations == 0 {
 		return fmt.Sprintf("phase %d: nothing repeats", i+1)
 	}
-	text := fmt.Sprintf("phase %d: %s", i+1, countOf(p.Iterations, "iteration"))
+	text := fmt.Sprintf("phase %d: %s", i+1, thingsText(p.Iterations, "iteration"))
 	if p.IsMedianTypical() {
 		text += " of " + durationText(p.Period)
 	}
@@ -331,7 +331,7 @@ func (v *view) freeListSection() section {
 		return section{}
 	}
 	s := section{ID: "free-list", Title: "Free list over time"}
-	layers := v.layersOfSeries(v.a.Timeline.Free, nil)
+	layers := v.colouredLayers(v.a.Timeline.Free, nil)
 	areas, legend, data, highest := v.stackLayers(layers)
 	if highest == 0 {
 		if s.Intro = "Nothing was ever free in the pool."; v.s.Totals.PeakCached+v.s.Totals.PeakCooling > 0 {

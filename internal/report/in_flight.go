@@ -40,7 +40,7 @@ func (v *view) releasedInFlightSection() section {
 			"the create. A driver keeps such memory until they end.",
 	}
 	t := v.newTable("Released in flight, by call site", len(list), figureColumn(figures.ReleasesInFlight), figureColumn(figures.BytesReleasedInFlight), wordsColumn("call site").withFirstPlace())
-	for i := range list[:v.rowsToShow(len(list))] {
+	for i := range list[:v.countRowsToShow(len(list))] {
 		r := &list[i]
 		v.addFigureRow(&t, func(f *figures.Figure) figures.Value { return f.ValueOfSite(v.run, r) }, v.siteCell(r.Name, nil))
 	}

@@ -14,7 +14,7 @@ import (
 
 // TestKeys compares the keys of a report in JSON, which begin with those of a summary, with those that scripts rely on.
 func TestKeys(t *testing.T) {
-	a := reportrun.Sample()
+	a := reportrun.SampleAnalysis()
 	var report any
 	if err := json.Unmarshal([]byte(textOf(t, WriteJSON, a, Options{})), &report); err != nil {
 		t.Fatal(err)

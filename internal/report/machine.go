@@ -55,7 +55,7 @@ const rssLeast = 1_000_000_000
 func machineFigureTexts(s *stats.Snapshot) []string {
 	var texts, unread []string
 	if _, known := stats.BytesOnDevice(s.Machine); known {
-		texts = append(texts, onDeviceText(s))
+		texts = append(texts, memoryOnDeviceText(s))
 	}
 	for i := range s.Machine {
 		f := &s.Machine[i]
@@ -71,7 +71,7 @@ func machineFigureTexts(s *stats.Snapshot) []string {
 	return append(texts, unread...)
 }
 
-func onDeviceText(s *stats.Snapshot) string {
+func memoryOnDeviceText(s *stats.Snapshot) string {
 	bytes, _ := stats.BytesOnDevice(s.Machine)
 	own, _ := stats.DriversOwnBytes(s.Machine, &s.Totals)
 	return units.FormatLong(bytes) + " on the device at the end, " + runFigureText(figures.Reserved, figures.SubjectOfSnapshot(s)) + " of it reserved: driver's own " + units.FormatLong(own)

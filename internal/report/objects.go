@@ -89,7 +89,7 @@ func (s *Summary) objectLines() []string {
 // unpairedLines name the maps without unmaps and the retains without releases.
 func (s *Summary) unpairedLines() []string {
 	var texts []string
-	for _, d := range analysis.FindUnpaired(s.snapshot, s.Attached) {
+	for _, d := range analysis.FindUnpairedCalls(s.snapshot, s.Attached) {
 		texts = append(texts, units.Cut(d.Title+": "+d.Text, mistakeWidth))
 	}
 	return linesWithLabel("unpaired", texts)
@@ -104,25 +104,25 @@ func (v *view) objectsSection() section {
 	}
 	s.Intro = "What programs created besides memory, and memory without bytes of its own. What is live at the end was never released, or its process was killed or goes on."
 	t := v.newTable("Objects by type", len(counts), numberColumn("live"), numberColumn("peak"), numberColumn("created"), numberColumn("change since half"), wordsColumn("type").withFirstPlace())
-	for i := range counts[:v.rowsToShow(len(counts))] {
+	for i := range counts[:v.countRowsToShow(len(counts))] {
 		c := &counts[i]
-		t.addRow(v.countCell(c.Live), v.countCell(c.Peak), v.countCell(c.Created), changeCell(c.Grown), wordCell(objectTypeText(c)))
+		t.addRow(v.countCell(c.Live), v.countCell(c.Peak), v.countCell(c.Created), objectChangeCell(c.Grown), wordCell(objectTypeText(c)))
 	}
 	sites := stats.SitesWithLiveObjects(counts, 1)
 	by := v.newTable("Live objects by call site", len(sites), numberColumn("live"), numberColumn("created"),
 		numberColumn("change since half"),
 		wordsColumn("type"), wordsColumn("call site").withFirstPlace())
 	by.heading = "live, by call site"
-	for i := range sites[:v.rowsToShow(len(sites))] {
+	for i := range sites[:v.countRowsToShow(len(sites))] {
 		r := &sites[i]
-		by.addRow(v.countCell(r.Live), v.countCell(r.Created), changeCell(r.Grown), wordCell(r.Type.String()), v.siteCell(r.Tag, r.Stack))
+		by.addRow(v.countCell(r.Live), v.countCell(r.Created), objectChangeCell(r.Grown), wordCell(r.Type.String()), v.siteCell(r.Tag, r.Stack))
 	}
 	s.Tables = []table{t, by}
 	return s
 }
 
-// changeCell shows how many more objects there are than before.
-func changeCell(more int64) cell { return numberCell(fmt.Sprintf("%+d", more), float64(more)) }
+// objectChangeCell shows how many more objects there are than before.
+func objectChangeCell(more int64) cell { return numberCell(fmt.Sprintf("%+d", more), float64(more)) }
 
 // objectTypeText returns the type, with a mark if counts are lower bounds.
 func objectTypeText(c *stats.ObjectCount) string {

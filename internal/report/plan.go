@@ -27,8 +27,8 @@ type PlanJSON struct {
 	Unplanned  map[string]uint64 `json:"peak_reserved_by_policy,omitempty"` // poolable memory under other policies, simulated
 }
 
-// plansOfReplay returns the effect of plans in a replay, nil if the policy takes no plans.
-func plansOfReplay(r *replay.Result) *PlanJSON {
+// planEffectOfReplay returns the effect of plans in a replay, nil if the policy takes no plans.
+func planEffectOfReplay(r *replay.Result) *PlanJSON {
 	if r.Policy != replay.LayoutPolicy {
 		return nil
 	}
@@ -43,8 +43,8 @@ func plansOfReplay(r *replay.Result) *PlanJSON {
 	return j
 }
 
-// plansOfRun returns the effect of plans in a run, nil if no policy took plans.
-func plansOfRun(p *stats.Plans) *PlanJSON {
+// planEffectOfRun returns the effect of plans in a run, nil if no policy took plans.
+func planEffectOfRun(p *stats.Plans) *PlanJSON {
 	if p.PlannableRequests() == 0 {
 		return nil
 	}
@@ -58,8 +58,8 @@ func plansOfRun(p *stats.Plans) *PlanJSON {
 	return j
 }
 
-// PlanText describes the effect of plans in a replay; empty if the policy takes none.
-func PlanText(policy string, a *replay.Arena) string {
+// ReplayPlanText describes the effect of plans in a replay; empty if the policy takes none.
+func ReplayPlanText(policy string, a *replay.Arena) string {
 	if policy != replay.LayoutPolicy {
 		return ""
 	}
@@ -81,8 +81,8 @@ func PlanText(policy string, a *replay.Arena) string {
 	return strings.Join(parts, "; ")
 }
 
-// plansText describes the effect of plans in a run; empty if no policy took plans.
-func plansText(s *stats.Snapshot) string {
+// runPlansText describes the effect of plans in a run; empty if no policy took plans.
+func runPlansText(s *stats.Snapshot) string {
 	p := &s.Totals.Plans
 	if p.PlannableRequests() == 0 {
 		return ""
@@ -127,8 +127,8 @@ func arenaExcessText(size, bound uint64) string {
 	return fmt.Sprintf("at least %s, gap %s", units.FormatLong(bound), units.Percent(float64(size)/float64(bound)-1, bound))
 }
 
-// unplannedText says how much memory other policies would have reserved.
-func unplannedText(list []Unplanned) string {
+// reservedWithoutPlanText says how much memory other policies would have reserved.
+func reservedWithoutPlanText(list []Unplanned) string {
 	var parts []string
 	for _, u := range list {
 		parts = append(parts, fmt.Sprintf("%s %s", u.Policy, units.FormatLong(u.Reserved)))

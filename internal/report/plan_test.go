@@ -13,11 +13,11 @@ func TestPlanText(t *testing.T) {
 	a := replay.Arena{Layouts: 1, Period: 10, Outside: 2, Size: 3 << 20, Bound: 2 << 20, Planned: 97}
 	a.Departures[0], a.Departures[5] = 1, 2
 	for want, text := range map[string]string{
-		"":                                      PlanText("slab", &a),
-		"none: no period of requests was found": PlanText("arena", &replay.Arena{}),
-		"none: the recording has none of the plan's call sites": PlanText("arena", &replay.Arena{Given: true}),
-		"8 requests of each period in 3.00 MiB (at least 2.00 MiB, gap 50.0 %); 2 outside; 97.0 % of 100 requests as planned; 1 no plan yet, 2 range in use": PlanText("arena", &a),
-		"1 request of each period in 4.00 KiB (optimal); 100.0 % of 7 requests as planned; then peak 5.00 KiB reserved for 4.00 KiB requested": PlanText("arena", &replay.Arena{
+		"":                                      ReplayPlanText("slab", &a),
+		"none: no period of requests was found": ReplayPlanText("arena", &replay.Arena{}),
+		"none: the recording has none of the plan's call sites": ReplayPlanText("arena", &replay.Arena{Given: true}),
+		"8 requests of each period in 3.00 MiB (at least 2.00 MiB, gap 50.0 %); 2 outside; 97.0 % of 100 requests as planned; 1 no plan yet, 2 range in use": ReplayPlanText("arena", &a),
+		"1 request of each period in 4.00 KiB (optimal); 100.0 % of 7 requests as planned; then peak 5.00 KiB reserved for 4.00 KiB requested": ReplayPlanText("arena", &replay.Arena{
 			Layouts: 1, Period: 1, Size: 4096, Bound: 4096, Planned: 7, Reserved: 5120, Wanted: 4096,
 		}),
 	} {

@@ -41,7 +41,7 @@ func NewPostMortem(p *stats.PostMortem, started uint64) PostMortem {
 		add("given", "%s", text)
 	}
 	add("memory", "%s", processMemoryLine(p))
-	page.addHolders(p, add)
+	page.addLargestHolders(p, add)
 	if p.UsesKnown && p.Idle.Buffers > 0 {
 		add("idle", "%s: not used for %s or longer", bytesInBuffersText(p, p.Idle), units.Duration(p.IdleNS()))
 	}
@@ -125,8 +125,8 @@ func processMemoryLine(p *stats.PostMortem) string {
 		size(p.ReservedBytes()))
 }
 
-// addHolders adds the call sites that hold the most.
-func (page *PostMortem) addHolders(p *stats.PostMortem, add func(label, format string, args ...any)) {
+// addLargestHolders adds the call sites that hold the most.
+func (page *PostMortem) addLargestHolders(p *stats.PostMortem, add func(label, format string, args ...any)) {
 	shown, left := units.KeepFirst(p.Holders, postMortemSites)
 	label := "held by"
 	for i := range shown {

@@ -181,7 +181,7 @@ func TestFullAdvice(t *testing.T) {
 // Whatever fails, and whenever, the page is short, and a report of the run shows it.
 func TestPostMortemOfAnyRun(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		run := randomrun.Draw(t, randomrun.Options{})
+		run := randomrun.DrawRun(t, randomrun.Options{})
 		device := wire.DeviceFields{
 			Device: 1, Memory: rapid.Uint64Range(0, 1<<24).Draw(t, "memory"), LargestAlloc: rapid.Uint64Range(0, 1<<22).Draw(t, "largest"),
 		}.Record([]byte("card\x001\x00"))

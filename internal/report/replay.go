@@ -50,7 +50,7 @@ func WriteReplayJSON(w io.Writer, r *replay.Result, device string) error {
 		ExternalFragmentation: r.ExternalFragmentation(), ExternalFragmentationQuadratic: r.QuadraticFragmentation(),
 		ExternalFragmentationRoot: r.RootFragmentation(), RecordedHits: r.Recorded.Hits, RecordedMisses: r.Recorded.Misses, RecordedDriverNS: r.Recorded.DriverNS, DeviceName: device,
 		DriverNS: roundToWholeNS(r.DriverNS), CreateNS: roundToWholeNS(r.CreateNS), TouchNS: roundToWholeNS(r.TouchNS), ReleaseNS: roundToWholeNS(r.ReleaseNS),
-		PartNS: roundToWholeNS(r.PartNS), SavedNS: roundToWholeNS(r.SavedNS), Plan: plansOfReplay(r),
+		PartNS: roundToWholeNS(r.PartNS), SavedNS: roundToWholeNS(r.SavedNS), Plan: planEffectOfReplay(r),
 	}
 	for i := range r.Limits {
 		s.Limits[r.Limits[i].Name] = r.Limits[i].Text
@@ -79,7 +79,7 @@ func WriteReplayText(w io.Writer, r *replay.Result, recorded, device string) err
 			units.Percent(r.ExternalFragmentation(), r.Free), units.Percent(r.QuadraticFragmentation(), r.Free), units.Percent(r.RootFragmentation(), r.Free))},
 		{"at the end", fmt.Sprintf("%s in use, %s free, %s cooling", units.FormatLong(r.InUse), units.FormatLong(r.Cached),
 			units.FormatLong(r.Cooling))},
-		{"plan", PlanText(r.Policy, &r.Arena)},
+		{"plan", ReplayPlanText(r.Policy, &r.Arena)},
 		{"failures", failedRequestsText(r)},
 		{"left out", skippedRequestsText(r)},
 	})

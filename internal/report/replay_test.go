@@ -25,8 +25,8 @@ import (
 
 func played(t *testing.T) *replay.Result {
 	t.Helper()
-	list := exportrun.Story()
-	list = append(list, exportrun.Record(9500, wire.KindLost, func(r *wire.Record) { r.Size = 3 }))
+	list := exportrun.StoryRecords()
+	list = append(list, exportrun.NewRecord(9500, wire.KindLost, func(r *wire.Record) { r.Size = 3 }))
 	r, err := replay.Replay(&randomrun.Tape{Records: list}, replay.Options{
 		Policy: "pow2", Capacity: 14 * exportrun.MiB, HoldSettings: true, Settings: []allocator.Setting{{Name: "max_cached_bytes", Value: "1073741824"}},
 		Device: cost.Device{Create: cost.Line{A: 20_000, B: 0.001}, Touch: cost.Line{B: 0.25}, Release: cost.Line{A: 3000}},

@@ -159,8 +159,8 @@ func (v *view) diagnosesSection() section {
 	return v.findingsSection(func(d *analysis.Diagnosis) string { return d.Title + ": " + d.Text })
 }
 
-// briefSection has a line for each finding: its title, and its call site.
-func (v *view) briefSection() section {
+// briefFindingsSection has a line for each finding: its title, and its call site.
+func (v *view) briefFindingsSection() section {
 	return v.findingsSection(func(d *analysis.Diagnosis) string {
 		text := cmp.Or(d.Brief, d.Title)
 		if d.Tag != "" && !strings.Contains(text, d.Tag) {
@@ -226,10 +226,10 @@ func (v *view) timeOfPeakText(words string) string {
 	return words + " " + v.clockTextOfTime(v.run.PeakInUseTime)
 }
 
-// watchedSection returns the key figures of programs that were only watched.
-func (v *view) watchedSection() section {
+// watchedProgramsSection returns the key figures of programs that were only watched.
+func (v *view) watchedProgramsSection() section {
 	t := v.run
-	memory, end := watchedMemoryAndEnd(t)
+	memory, end := watchedMemoryAndEndLines(t)
 	s := section{Title: "Key figures", Facts: [][2]string{
 		{figures.Creates.Name, fmt.Sprintf("%d (%s), %s requested in poolable ones", t.Creates+t.Failures, failedCreatesText(t.Totals), v.runFigureText(figures.BytesRequested))},
 		{figures.Releases.Name, fmt.Sprintf("%d, not timed", t.Releases)},
@@ -241,7 +241,7 @@ func (v *view) watchedSection() section {
 	if text := releasedInFlightText(t); text != "" {
 		s.addFact("in flight", text)
 	}
-	if before := v.s.BeforeAttachTag(); before != nil {
+	if before := v.s.TagBeforeAttach(); before != nil {
 		s.addFact("unknown", fmt.Sprintf("%s from before attach live at the end, known to have %s",
 			units.Count(before.Live, "buffer"), units.FormatLong(before.InUse)))
 	}
@@ -265,7 +265,7 @@ func (v *view) addMachineFacts(s *section) {
 // keyFiguresSection returns the figures that most people look for.
 func (v *view) keyFiguresSection() section {
 	if v.isAttached() {
-		return v.watchedSection()
+		return v.watchedProgramsSection()
 	}
 	t := v.run
 	s := section{Title: "Key figures", Facts: [][2]string{
@@ -320,10 +320,10 @@ func (v *view) moreFiguresSection() section {
 		s.addFact(figures.Slabs.Name, fmt.Sprintf("%d of %s, %s of them free", t.Slabs, v.runFigureText(figures.SlabBytes),
 			units.FormatLong(t.SlabFree)))
 	}
-	if text := plansText(v.s); text != "" {
+	if text := runPlansText(v.s); text != "" {
 		s.addFact("plan", text)
 	}
-	if text := unplannedText(v.o.Unplanned); text != "" {
+	if text := reservedWithoutPlanText(v.o.Unplanned); text != "" {
 		s.addFact("unplanned", text+" reserved at most, simulated, of poolable memory")
 	}
 	if text := releasedInFlightText(t); text != "" {
@@ -356,7 +356,7 @@ func (v *view) tagsSection() section {
 	}
 	columns = append(columns, figureColumn(figures.Creates), figureColumn(figures.Hits), figureColumn(figures.HitRate), figureColumn(figures.Waste), wordsColumn("call site"))
 	t := v.newTable("", len(list), columns...)
-	for _, r := range list[:v.rowsToShow(len(list))] {
+	for _, r := range list[:v.countRowsToShow(len(list))] {
 		of := func(f *figures.Figure) figures.Value { return f.ValueOfSite(v.run, r) }
 		v.addFigureRow(&t, of, v.bytesCell(r.Cached+r.Cooling), v.siteCell(r.Name, nil))
 	}

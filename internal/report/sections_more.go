@@ -164,8 +164,8 @@ func (v *view) sizesSection() section {
 	return s
 }
 
-// classesSection compares buckets, kinds of memory and classes, if there are several.
-func (v *view) classesSection() section {
+// memorySharesSection compares buckets, kinds of memory and classes, if there are several.
+func (v *view) memorySharesSection() section {
 	s := section{Title: "Buckets and classes"}
 	list := func(heading, last string, least, n int, share func(i int) (*stats.Share, string)) {
 		if n < least {
@@ -175,7 +175,7 @@ func (v *view) classesSection() section {
 			figureColumn(figures.Creates),
 			figureColumn(figures.Hits), figureColumn(figures.Misses), figureColumn(figures.HitRate), wordsColumn(last))
 		t.heading = heading
-		for i := range v.rowsToShow(n) {
+		for i := range v.countRowsToShow(n) {
 			r, what := share(i)
 			v.addFigureRow(&t, func(f *figures.Figure) figures.Value { return f.ValueOfShare(r) }, v.bytesCell(r.Cached+r.Cooling), cell{Text: what})
 		}

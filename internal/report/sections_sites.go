@@ -36,7 +36,7 @@ func (v *view) peakSection() section {
 	}
 	t := v.newTable("Memory in use at the peak by call site", len(p.Tags), figureColumn(figures.InUse), numberColumn("share"), barColumn, numberColumn(v.memoryNoun()+"s"),
 		figureColumn(figures.Requested).withPageOnly(), figureColumn(figures.Waste).withTextOnly(), wordsColumn("call site").withFirstPlace())
-	for i := range p.Tags[:v.rowsToShow(len(p.Tags))] {
+	for i := range p.Tags[:v.countRowsToShow(len(p.Tags))] {
 		r := &p.Tags[i]
 		stack := r.Stack
 		if !v.page {
@@ -69,7 +69,7 @@ func (v *view) missesSection() section {
 	}
 	t := v.newTable("Misses by reason", len(all), figureColumn(figures.Misses), numberColumn("share").withTextOnly(), numberColumn("bytes"), figureColumn(figures.DriverTime), barColumn,
 		wordsColumn("reason").withFirstPlace(), wordsColumn("limit to try").withPageOnly())
-	for i := range all[:v.rowsToShow(len(all))] {
+	for i := range all[:v.countRowsToShow(len(all))] {
 		m := &all[i]
 		knob := cell{Class: "knob"}
 		text := string(m.Reason) + ": " + m.Knob.Why
@@ -101,7 +101,7 @@ func (v *view) leaksSection() section {
 	switch s.Intro = "Never released, by call site."; {
 	case v.s.WasAllHeldByKilled():
 		s.Title, s.Intro = "Held at exit", "In use when "+v.s.AbortedText()+", by call site."
-	case v.mayBeNoLeak():
+	case v.mayLeaksBeInUse():
 		s.Intro = "In use at the end of this part, by call site. The program continues and may release all of it."
 	case v.mayProgramContinue():
 		s.Intro += " The recording, or the part of it, ends before the program does: some of these may be no leaks."
@@ -113,7 +113,7 @@ func (v *view) leaksSection() section {
 		s.Notes = []string{in}
 	}
 	t := v.newTable("Leaks by call site", len(list), numberColumn(stats.NounForMemory(v.s.Kinds, true)+"s"), numberColumn("bytes"), barColumn, numberColumn("oldest"), wordsColumn("call site").withFirstPlace())
-	for i := range list[:v.rowsToShow(len(list))] {
+	for i := range list[:v.countRowsToShow(len(list))] {
 		l := &list[i]
 		t.addRow(v.countCell(l.Buffers), v.bytesCell(l.Bytes), barCell(float64(l.Bytes), float64(list[0].Bytes)), v.clockCell(l.Oldest),
 			v.siteCell(l.Name, l.Stack))
@@ -133,7 +133,7 @@ func (v *view) temporariesSection() section {
 	t := v.newTable("Temporary buffers by call site", len(list), numberColumn("temporary"), figureColumn(figures.Creates),
 		numberColumn("bytes"),
 		numberColumn("lifetime p50"), figureColumn(figures.DriverTime), wordsColumn("call site").withFirstPlace())
-	for i := range list[:v.rowsToShow(len(list))] {
+	for i := range list[:v.countRowsToShow(len(list))] {
 		r := &list[i]
 		t.addRow(v.countCell(r.Buffers), v.countCell(r.Creates), v.bytesCell(r.Bytes), v.durationCell(r.LifeP50),
 			v.durationCell(r.DriverNS),
@@ -154,9 +154,9 @@ func (v *view) phasesSection() section {
 		numberColumn("iterations"),
 		numberColumn("median period"), numberColumn("creates"), figureColumn(figures.Growth), figureColumn(figures.PeakInUse),
 		wordsColumn("process, thread"))
-	for _, i := range list[:v.rowsToShow(len(list))] {
+	for _, i := range list[:v.countRowsToShow(len(list))] {
 		p := &v.a.Phases[i]
-		iterations, period, creates, growth := v.cellOfNothing(), v.cellOfNothing(), v.cellOfNothing(), v.cellOfNothing()
+		iterations, period, creates, growth := v.unknownCell(), v.unknownCell(), v.unknownCell(), v.unknownCell()
 		if p.Iterations > 0 {
 			iterations = v.countCell(p.Iterations)
 			period, creates, growth = v.durationCell(p.Period), v.countCell(p.Creates), v.growthCell(p.MedianGrowth())
@@ -240,8 +240,8 @@ func (v *view) lagSection() section {
 	}
 	t := v.newTable("Held after the last use, by call site", len(l.Tags), numberColumn("bytes × s"), barColumn,
 		numberColumn(v.memoryNoun()+"s"), numberColumn("p50"), numberColumn("p99"), wordsColumn("call site").withFirstPlace())
-	for i := range l.Tags[:v.rowsToShow(len(l.Tags))] {
-		r, p99 := &l.Tags[i], v.cellOfNothing()
+	for i := range l.Tags[:v.countRowsToShow(len(l.Tags))] {
+		r, p99 := &l.Tags[i], v.unknownCell()
 		if r.Known >= stats.EnoughForP99 {
 			p99 = v.durationCell(r.P99)
 		}
@@ -272,7 +272,7 @@ func (v *view) processesSection() section {
 		columns = append(columns, wordsColumn("host").withPageOnly())
 	}
 	t := v.newTable("Processes by peak", len(all), columns...)
-	for _, p := range all[:v.rowsToShow(len(all))] {
+	for _, p := range all[:v.countRowsToShow(len(all))] {
 		program := v.nameCell(p.Program, htmlNameWidth)
 		if !v.page {
 			program.Text = units.ProgramName(p.Program)
@@ -300,7 +300,7 @@ func (v *view) mistakesSection() section {
 	}
 	t := v.newTable("Mistakes", len(all), numberColumn("first at"), numberColumn("times"), wordsColumn("kind"), wordsColumn("certain"),
 		wordsColumn("mistake"))
-	for i := range all[:v.rowsToShow(len(all))] {
+	for i := range all[:v.countRowsToShow(len(all))] {
 		f := &all[i]
 		if !v.page {
 			s.Items = append(s.Items, units.Clean(v.clockTextOfTime(f.First)+" "+f.Text(units.FormatLong)))
@@ -337,7 +337,7 @@ func (v *view) marksSection() section {
 	s.Intro = ""
 	n := len(all)
 	if v.page {
-		n = v.rowsToShow(n)
+		n = v.countRowsToShow(n)
 	}
 	t := v.newTable("What happened", n, numberColumn("time"), wordsColumn("kind"), wordsColumn("what").withSentence())
 	if left := len(all) - n; left > 0 {

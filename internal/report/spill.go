@@ -42,7 +42,7 @@ func (v *view) spillSection() section {
 	s.addFact("at once", fmt.Sprintf("a command that waited needed %s at most, the largest buffer of it from %s", units.FormatLong(p.Needed), units.Clean(p.NeededSite)))
 	t := v.newTable("Moves of buffers, by call site", len(p.Sites), numberColumn("out"), numberColumn("moves"), numberColumn("took"),
 		numberColumn("back"), numberColumn("moves back"), numberColumn("took"), wordsColumn("call site").withFirstPlace())
-	for i := range p.Sites[:v.rowsToShow(len(p.Sites))] {
+	for i := range p.Sites[:v.countRowsToShow(len(p.Sites))] {
 		x := &p.Sites[i]
 		t.addRow(v.bytesCell(x.Out.Bytes), v.countCell(x.Out.Times), v.durationCell(x.Out.NS),
 			v.bytesCell(x.In.Bytes), v.countCell(x.In.Times), v.durationCell(x.In.NS), v.siteCell(x.Tag, nil))

@@ -33,7 +33,7 @@ func (y style) formatCount(n uint64) string {
 
 func (y style) countText(n uint64, thing string) string {
 	if y.page {
-		return countOf(n, thing)
+		return thingsText(n, thing)
 	}
 	return units.Count(n, thing)
 }
@@ -93,13 +93,13 @@ func (y style) countCell(n uint64) cell { return numberCell(y.formatCount(n), fl
 
 func (y style) durationCell(ns uint64) cell { return numberCell(y.formatDuration(ns), float64(ns)) }
 
-// cellOfNothing stands for a number that does not exist.
-func (y style) cellOfNothing() cell { return numberCell(y.formatRate(0, 0), -1) }
+// unknownCell stands for a number that does not exist.
+func (y style) unknownCell() cell { return numberCell(y.formatRate(0, 0), -1) }
 
 // rateCell shows part of whole.
 func (y style) rateCell(rate float64, of uint64) cell {
 	if of == 0 {
-		return y.cellOfNothing()
+		return y.unknownCell()
 	}
 	return numberCell(y.formatRate(rate, of), rate)
 }

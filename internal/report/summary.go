@@ -123,7 +123,7 @@ func NewSummary(s *stats.Snapshot) Summary {
 			MissReasons: missReasons(t.MissReasons[:], true), FailedWith: failuresMostFrequentFirst(t), FailedCalls: listFailedCalls(s), OtherFailed: s.OtherFailed, Machine: machineSummaries(s.Machine, t), Saved: savedByHitsOf(t), Measured: measuredResults(s.Measured),
 			Transfers: transfersSummary(&s.Transfers), Spill: s.Spill, Exit: Exit{Status: -1}, Processes: []units.Joined{}, PerTag: []units.Joined{},
 			Objects: objectSummaries(s.Objects), WithoutPool: s.Unpooled.Times, WithoutPoolWhy: s.Unpooled.Why, LeftOut: s.Exceeded, Unseen: s.Unseen, Asked: s.Asked,
-			Ghosts: ghostSummaries(s.Ghosts), Plan: plansOfRun(&t.Plans),
+			Ghosts: ghostSummaries(s.Ghosts), Plan: planEffectOfRun(&t.Plans),
 		},
 		snapshot: s,
 	}

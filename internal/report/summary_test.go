@@ -20,7 +20,7 @@ import (
 
 // fullSnapshot fills every line of a summary.
 func fullSnapshot() *stats.Snapshot {
-	s := exportrun.Snapshot(exportrun.Story())
+	s := exportrun.StorySnapshot(exportrun.StoryRecords())
 	s.Limits = []stats.Limit{
 		{Name: "max_cached_bytes", Value: 512 * exportrun.MiB, Text: "536870912", Kind: stats.LimitBytes},
 		{Name: "max_waste_ratio", Value: 0.5, Text: "0.5"},
@@ -282,7 +282,7 @@ func TestSummaryGauges(t *testing.T) {
 }
 
 func TestMistakesText(t *testing.T) {
-	s := exportrun.Snapshot(exportrun.Misuse())
+	s := exportrun.StorySnapshot(exportrun.MisuseRecords())
 	s.Recording.Path = "run.gmt"
 	summary := NewSummary(s)
 	var b bytes.Buffer
@@ -293,7 +293,7 @@ func TestMistakesText(t *testing.T) {
 }
 
 func TestMistakesJSON(t *testing.T) {
-	summary := NewSummary(exportrun.Snapshot(exportrun.Misuse()))
+	summary := NewSummary(exportrun.StorySnapshot(exportrun.MisuseRecords()))
 	var b bytes.Buffer
 	if err := summary.WriteJSON(&b); err != nil {
 		t.Fatal(err)

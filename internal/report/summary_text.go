@@ -37,7 +37,7 @@ func (s *Summary) WriteText(w io.Writer) error {
 	case len(s.Processes) == 0 && !s.Attached:
 		lines = append(lines, "  "+units.Cut(NoContextText(s.snapshot.Asked), mistakeWidth))
 	case len(s.Processes) == 0:
-	case s.Attached && s.isEmpty():
+	case s.Attached && s.hasCountedNothing():
 		lines = append(lines, "  no OpenCL call that concerns memory was seen")
 	case s.Attached:
 		lines = append(append(append(lines, outOfMemoryLines(s.snapshot)...), s.watchedFigureLines()...),
@@ -115,8 +115,8 @@ func continuingProcessesText(n int) string {
 	return fmt.Sprintf("%d go on", n)
 }
 
-// isEmpty reports whether nothing was counted.
-func (s *Summary) isEmpty() bool {
+// hasCountedNothing reports whether nothing was counted.
+func (s *Summary) hasCountedNothing() bool {
 	t := &s.snapshot.Totals
 	return t.Creates+t.Failures+t.Releases+t.Uses+t.LiveBuffers+s.snapshot.Lost == 0
 }
@@ -125,7 +125,7 @@ func (s *Summary) isEmpty() bool {
 // memory from before the attach is known only in part.
 func (s *Summary) watchedFigureLines() []string {
 	t := figures.SubjectOfSnapshot(s.snapshot)
-	memory, end := watchedMemoryAndEnd(t)
+	memory, end := watchedMemoryAndEndLines(t)
 	lines := []string{
 		fmt.Sprintf("  %-10s %d (%s), %s", figures.Creates.Name, t.Creates+t.Failures, failedCreatesText(t.Totals), units.Count(t.Releases, "release")),
 	}
@@ -133,7 +133,7 @@ func (s *Summary) watchedFigureLines() []string {
 		lines = append(lines, "             "+failureStatusesText(t.Totals))
 	}
 	lines = append(append(lines, "  memory     "+memory, "  at the end "+end), append(releasedInFlightLines(t), transferLines(s.snapshot)...)...)
-	if before := s.snapshot.BeforeAttachTag(); before != nil {
+	if before := s.snapshot.TagBeforeAttach(); before != nil {
 		lines = append(lines, fmt.Sprintf("  before     sizes from before attach are known only as far as used: %s, %s live",
 			units.FormatLong(before.InUse), units.Count(before.Live, "buffer")))
 	}
@@ -152,7 +152,7 @@ func (s *Summary) figureLines() []string {
 		"  driver     "+driverCreatesText(run))
 	lines = append(append(lines, linesWithLabel("measured", experimentTexts(s.snapshot))...),
 		"  memory     "+mostInUseText(run))
-	if text := plansText(s.snapshot); text != "" {
+	if text := runPlansText(s.snapshot); text != "" {
 		lines = append(lines, "  plan       "+text)
 	}
 	lines = append(lines, "  at the end "+heldAtEndText(run))
@@ -218,7 +218,7 @@ func (s *Summary) appendLastLines(lines []string, more func(*stats.Tag) string) 
 		lines = append(lines, "  unwatched  "+units.Cut(text, mistakeWidth)+": all figures leave them out")
 	}
 	lines = append(append(lines, s.objectLines()...), s.unpairedLines()...)
-	lines = append(lines, refusedLines(s.snapshot)...)
+	lines = append(lines, refusedCallLines(s.snapshot)...)
 	lines = append(lines, mistakeLines(s.snapshot)...)
 	if text := estimatedPeaksText(s.snapshot); text != "" {
 		lines = append(lines, "  order      "+text)
@@ -240,7 +240,7 @@ func commandLine(s *stats.Snapshot) string {
 
 // leakingTags returns the tags with objects that were never released, those with the most memory first.
 func leakingTags(s *stats.Snapshot) []*stats.Tag {
-	live := tagsByPeak(s.LeftBehind())
+	live := tagsByPeak(s.MemoryLeftBehind())
 	slices.SortStableFunc(live, func(a, b *stats.Tag) int { return cmp.Compare(b.InUse, a.InUse) })
 	return live
 }

@@ -97,7 +97,7 @@ func (v *view) newTable(title string, n int, columns ...column) table {
 		}
 	}
 	t.Columns = withElementFirst(t.Columns, t.first)
-	if left := n - v.rowsToShow(n); left > 0 {
+	if left := n - v.countRowsToShow(n); left > 0 {
 		t.Left = "and " + v.countText(uint64(left), "more row")
 	}
 	return t
@@ -174,7 +174,7 @@ func (v *view) siteCell(site string, stack []string) cell {
 	for i, frame := range stack {
 		text := cleanText(frame, htmlFrameWidth)
 		if v.stacks -= len(plot.EscapeHTML(text)) + len("<li></li>"); v.stacks < 0 || i == 64 {
-			c.Stack = append(c.Stack, "and "+countOf(uint64(len(stack)-i), "more frame"))
+			c.Stack = append(c.Stack, "and "+thingsText(uint64(len(stack)-i), "more frame"))
 			return c
 		}
 		c.Stack = append(c.Stack, text)

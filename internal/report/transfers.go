@@ -127,7 +127,7 @@ var flowColumns = []column{
 
 // cellsOfFlow show the figures of a flow. moves: its bytes move, not only the right to use them.
 func (v *view) cellsOfFlow(f *stats.Flow, moves bool) []cell {
-	at, text := v.cellOfNothing(), units.FormatRate(f.BytesPerSecond())
+	at, text := v.unknownCell(), units.FormatRate(f.BytesPerSecond())
 	if !moves { // a map need not move bytes
 		text = ""
 	} else if f.Profiled == 0 { // blocking calls also wait
@@ -139,7 +139,7 @@ func (v *view) cellsOfFlow(f *stats.Flow, moves bool) []cell {
 	if text != "" {
 		at = numberCell(v.narrowSpaces(text), f.BytesPerSecond())
 	}
-	cold := v.cellOfNothing()
+	cold := v.unknownCell()
 	if f.IsColdKnown() {
 		cold = v.rateCell(fractionOf(f.Cold, f.Pages), f.Pages)
 	}
@@ -166,7 +166,7 @@ func (v *view) transferSitesTable(t *stats.Transfers) table {
 	table := v.newTable("Transfers, by call site", n+int(min(t.OtherSites, 1<<20)), append(slices.Clip(flowColumns), wordsColumn("command"),
 		wordsColumn("call site").withFirstPlace())...)
 	table.heading = "by call site"
-	for i := range t.Sites[:min(v.rowsToShow(n), n)] {
+	for i := range t.Sites[:min(v.countRowsToShow(n), n)] {
 		x, stack := &t.Sites[i], []string(nil)
 		if v.page {
 			stack = x.Stack
@@ -181,13 +181,13 @@ func (v *view) transferFindingsTable(list []analysis.TransferFinding) table {
 		numberColumn("time"),
 		wordsColumn("what to do").withPageOnly(), wordsColumn("call site"), wordsColumn("finding").withFirstPlace())
 	table.heading = "that could go or be faster"
-	for i := range list[:v.rowsToShow(len(list))] {
+	for i := range list[:v.countRowsToShow(len(list))] {
 		f := &list[i]
 		name := string(f.Kind)
 		if !f.Certain {
 			name += " (sampled)"
 		}
-		took := v.cellOfNothing()
+		took := v.unknownCell()
 		if f.NS > 0 {
 			took = v.durationCell(f.NS)
 		}

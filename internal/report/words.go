@@ -252,11 +252,11 @@ func heldAtEndText(run *figures.Subject) string {
 	return text
 }
 
-// watchedMemoryAndEnd returns the lines Memory and End for programs that were only watched. There is no pool then, and memory from
-// before the attach counts only if its use has shown it.
-func watchedMemoryAndEnd(run *figures.Subject) (memory, end string) {
+// watchedMemoryAndEndLines returns the lines Memory and End for programs that were only watched. There is no pool then, and
+// memory from before the attach counts only if its use has shown it.
+func watchedMemoryAndEndLines(run *figures.Subject) (memory, end string) {
 	least := ""
-	if s := run.Evidence.Run; s.BeforeAttachTag() != nil && s.Lost == 0 { // otherwise it may also be less
+	if s := run.Evidence.Run; s.TagBeforeAttach() != nil && s.Lost == 0 { // otherwise it may also be less
 		least = "at least "
 	}
 	return fmt.Sprintf("peak %s%s in use", least, memoryFigureText(figures.PeakInUse, run)),

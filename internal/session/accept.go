@@ -124,7 +124,7 @@ func (a *acceptor) freeSlot() { <-a.slots }
 func regionIn(mem []byte) (*wire.Region, error) {
 	region, err := wire.NewRegion(mem)
 	if err == nil {
-		region.AlignClocks(MonotonicNow(), uint64(time.Now().UnixNano()))
+		region.SetClockShift(MonotonicNow(), uint64(time.Now().UnixNano()))
 	}
 	return region, err
 }

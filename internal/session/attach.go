@@ -77,7 +77,7 @@ type Watch struct {
 func Attach(options AttachOptions) *Attached {
 	a := newAttached(options)
 	a.sampler = newSampler()
-	go a.runAttached()
+	go a.takeRecordsOfFeed()
 	return a
 }
 
@@ -86,7 +86,7 @@ func newAttached(o AttachOptions) *Attached {
 		intake: newIntake(o.Model, o.Recorder, o.Recording), feed: o.Feed, running: map[uint32]bool{},
 		done: make(chan struct{}),
 	}
-	a.sites, a.tap, a.published = newSites(o.Resolve), o.Tap, o.Published
+	a.sites, a.tap, a.published = newSiteNamer(o.Resolve), o.Tap, o.Published
 	a.sites.names = o.Names
 	if o.Open != nil {
 		a.sites.open = o.Open
@@ -111,16 +111,16 @@ func (a *Attached) Ended() <-chan struct{} { return a.done }
 // Wait waits for the end of the session and returns what is left of it.
 func (a *Attached) Wait() Watch {
 	<-a.done
-	return Watch{Snapshot: a.model.Published(), Running: len(a.running), Recording: a.failure, Err: a.err}
+	return Watch{Snapshot: a.model.PublishedSnapshot(), Running: len(a.running), Recording: a.failure, Err: a.err}
 }
 
-// runAttached is the session's goroutine.
-func (a *Attached) runAttached() {
+// takeRecordsOfFeed is the session's goroutine.
+func (a *Attached) takeRecordsOfFeed() {
 	defer close(a.done)
 	for !a.isStopping() {
 		_, err := a.feed.Poll(tickNS, a.deliverRecord)
-		a.applySites()
-		a.doPeriodicWork()
+		a.applySiteAnswers()
+		a.publishNameSampleAndFlush()
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -154,7 +154,7 @@ func (a *Attached) detachFeed() {
 		if n == 0 || pollErr != nil {
 			break
 		}
-		a.doPeriodicWork()
+		a.publishNameSampleAndFlush()
 	}
 	a.mu.Lock()
 	a.closed = true
@@ -169,7 +169,7 @@ func (a *Attached) deliverRecord(r *wire.Record) {
 		a.running[r.Process] = true
 	case r.Kind == wire.KindExit && r.Thread == 0:
 		delete(a.running, r.Process)
-		a.writeExit(r.Process, statusOfExit(r.AsExit()), r.Time)
+		a.recordExit(r.Process, statusOfExit(r.AsExit()), r.Time)
 		return
 	}
 	a.acceptRecord(r)

@@ -144,7 +144,7 @@ func TestAttachedEnds(t *testing.T) {
 		Feed: f, Model: stats.New(stats.Options{Started: 1}), Recorder: k,
 		Resolve: func(string, uint64) []symbol.Frame { return []symbol.Frame{{Function: "f"}} },
 	})
-	a.runAttached()
+	a.takeRecordsOfFeed()
 	got := a.Wait()
 	slices.Sort(k.ended)
 	want := []string{"1: exit status 3, named true", "2: SIGKILL, named false", "3: exit status -1, named false"}
@@ -218,7 +218,7 @@ func TestAttachedFullDisk(t *testing.T) {
 
 // TestSitesInContainers: files are opened where we can, and named as the process does.
 func TestSitesInContainers(t *testing.T) {
-	s := newSites(func(path string, offset uint64) []symbol.Frame {
+	s := newSiteNamer(func(path string, offset uint64) []symbol.Frame {
 		return []symbol.Frame{{Function: "in " + path, Module: path, Offset: offset}}
 	})
 	s.open = func(process uint32, path string) string { return fmt.Sprintf("/root/of/%d%s", process, path) }

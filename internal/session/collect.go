@@ -64,8 +64,8 @@ func newCollector(m *stats.Model, recorder Recorder, path string) *collector {
 	}
 }
 
-// runSoon runs fn on the collector's goroutine, soon. It never waits.
-func (c *collector) runSoon(fn func()) {
+// queueCall runs fn on the collector's goroutine, soon. It never waits.
+func (c *collector) queueCall(fn func()) {
 	c.mu.Lock()
 	c.todo = append(c.todo, fn)
 	c.mu.Unlock()
@@ -100,11 +100,11 @@ func (c *collector) runCollector() {
 			fn()
 		}
 		if stop != nil {
-			c.completeSession(*stop)
+			c.drainAndEndIntake(*stop)
 			return
 		}
 		n := c.readRings()
-		c.doPeriodicWork()
+		c.publishNameSampleAndFlush()
 		switch { // a poll wakes Go's scheduler for a while, which costs more than a few events do
 		case n >= passMax:
 			continue
@@ -139,7 +139,7 @@ func (c *collector) takeQueuedCalls() ([]func(), *Status) {
 
 // readRings reads every ring once and returns how many events it delivered.
 func (c *collector) readRings() int {
-	c.applySites()
+	c.applySiteAnswers()
 	now := c.clock()
 	until := now - min(now, settleNS)
 	all := now >= c.sweep
@@ -149,15 +149,15 @@ func (c *collector) readRings() int {
 	n, goesOn := 0, true
 	for goesOn {
 		goesOn = false
-		c.runGuarded(func() { c.offerAllRings(all, until) })
+		c.runUnlessProcessFaults(func() { c.offerAllRingsToMerge(all, until) })
 		c.removeEnded(now) // before what others did after that, as a parent that waited for it
-		c.runGuarded(func() {
+		c.runUnlessProcessFaults(func() {
 			var read int
 			read, goesOn = c.merge.deliverMerged(until, passMax-n, c.deliverEvent)
 			n += read
 		})
 	}
-	c.runGuarded(func() {
+	c.runUnlessProcessFaults(func() {
 		if n < passMax {
 			c.read = until
 		}
@@ -172,12 +172,12 @@ func (c *collector) readRings() int {
 	return n
 }
 
-// offerAllRings offers the rings of all processes to the merge.
-func (c *collector) offerAllRings(all bool, until uint64) {
+// offerAllRingsToMerge offers the rings of all processes to the merge.
+func (c *collector) offerAllRingsToMerge(all bool, until uint64) {
 	for _, p := range c.peers {
 		// We ask before we read the rings: all events from before the end of the process are then in them.
 		if (all || p.exits > 0 || p.hungUp.Load()) && p.hasProcessGone() {
-			p.readToEnd(math.MaxUint64)
+			p.readAllOnNextPass(math.MaxUint64)
 		}
 		if len(p.outbox) > 0 {
 			p.postMessages()
@@ -186,8 +186,9 @@ func (c *collector) offerAllRings(all bool, until uint64) {
 	}
 }
 
-// runGuarded runs fn. If a process takes its memory away while fn reads it, runGuarded removes that process.
-func (c *collector) runGuarded(fn func()) {
+// runUnlessProcessFaults runs fn. If a process takes its memory away while fn reads it, runUnlessProcessFaults removes that
+// process.
+func (c *collector) runUnlessProcessFaults(fn func()) {
 	fault := runCatchingFault(fn)
 	if fault == 0 {
 		return
@@ -243,7 +244,7 @@ func (c *collector) addProcess(p *peer) {
 		r.Process = p.number
 		c.acceptRecord(&r)
 	}
-	c.runGuarded(func() {
+	c.runUnlessProcessFaults(func() {
 		p.region.SetUsesWanted(c.isRecording())
 		for _, change := range c.changed {
 			p.queueMessage(change.message)
@@ -257,7 +258,7 @@ const childrenMax = 1 << 16
 
 // recordChildUse records that a forked child of a process called an OpenCL function.
 func (c *collector) recordChildUse(pid int, function string) {
-	c.runSoon(func() {
+	c.queueCall(func() {
 		if number := c.numbers[pid]; number != 0 {
 			c.recordUseInOrder(number, function)
 		} else if len(c.early) < earlyMax { // its parent may not have been greeted yet
@@ -304,18 +305,18 @@ func (c *collector) setLimit(name, value string, number uint64) error {
 	if err != nil {
 		return fmt.Errorf("set limit: %w", err)
 	}
-	c.runSoon(func() {
+	c.queueCall(func() {
 		c.model.NoteLimitWanted(name, value, number)
-		c.sendToAll(change{name: name, message: message, number: number})
+		c.sendChangeToAll(change{name: name, message: message, number: number})
 	})
 	return nil
 }
 
-// sendToAll sends a change to every process, and keeps it for those that come later.
-func (c *collector) sendToAll(latest change) {
+// sendChangeToAll sends a change to every process, and keeps it for those that come later.
+func (c *collector) sendChangeToAll(latest change) {
 	c.keepLatestChange(latest)
 	for _, p := range slices.Clone(c.peers) { // guard may remove one
-		c.runGuarded(func() { p.queueMessage(latest.message) })
+		c.runUnlessProcessFaults(func() { p.queueMessage(latest.message) })
 	}
 }
 
@@ -353,7 +354,7 @@ func (c *collector) startOrStopRecording() (string, error) {
 	}
 	text, err := switched.Toggle(now - min(now, settleNS))
 	for _, p := range slices.Clone(c.peers) {
-		c.runGuarded(func() { p.region.SetUsesWanted(c.isRecording()) })
+		c.runUnlessProcessFaults(func() { p.region.SetUsesWanted(c.isRecording()) })
 	}
 	c.flushRecorder()
 	return text, err

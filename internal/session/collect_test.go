@@ -94,7 +94,7 @@ func TestCollectorMergesByTime(t *testing.T) {
 			_ = target.conn.Close()
 		}
 		*now = time + sweepNS
-		c.completeSession(Status{})
+		c.drainAndEndIntake(Status{})
 		got := slices.DeleteFunc(kept.records, func(r wire.Record) bool { return r.Kind != wire.KindCreate })
 		if len(got) != total {
 			rt.Fatalf("%d of %d events came out", len(got), total)
@@ -189,7 +189,7 @@ func TestCollectorEndOfProcess(t *testing.T) {
 	if lost.Size != 10 || lost.Granted != 4 {
 		t.Errorf("LOST says %d events, %d uses; want 10, 4", lost.Size, lost.Granted)
 	}
-	if s := c.model.Publish(); s.Lost != 10 || s.Processes[1].State != stats.Exited || s.Disordered > 0 || s.Totals.PeakInUse != 64 {
+	if s := c.model.PublishSnapshot(); s.Lost != 10 || s.Processes[1].State != stats.Exited || s.Disordered > 0 || s.Totals.PeakInUse != 64 {
 		t.Errorf("model: lost %d, state %v, %d events out of order, %d bytes at most", s.Lost, s.Processes[1].State, s.Disordered, s.Totals.PeakInUse)
 	}
 }
@@ -210,7 +210,7 @@ func TestCollectorRecordsWhatItKnows(t *testing.T) {
 	for i := range kept.records {
 		replayed.Apply(&kept.records[i])
 	}
-	if live, read := c.model.Publish().Totals.InUse, replayed.Publish().Totals.InUse; live != 0 || read != live {
+	if live, read := c.model.PublishSnapshot().Totals.InUse, replayed.PublishSnapshot().Totals.InUse; live != 0 || read != live {
 		t.Errorf("%d bytes in use while it ran, %d in its recording, want none", live, read)
 	}
 }
@@ -228,7 +228,7 @@ func TestCollectorKnowsWhoIsGone(t *testing.T) {
 	parent.vanish()
 	*now += sweepNS
 	c.readRings()
-	if s := c.model.Publish(); s.Totals.Creates != 1 || len(c.peers) != 1 || c.peers[0].pid != 7 {
+	if s := c.model.PublishSnapshot(); s.Totals.Creates != 1 || len(c.peers) != 1 || c.peers[0].pid != 7 {
 		t.Errorf("%d creates, %d processes left; want 1 of the one that closed its socket", s.Totals.Creates, len(c.peers))
 	}
 	closer.vanish()
@@ -310,12 +310,12 @@ func TestCollectorStatusOfTheProgram(t *testing.T) {
 	c.addProcess(daemon.peer(9))
 	program.put(0, wire.Event{Time: 6, Kind: wire.KindExit, Status: -1}, "")
 	_ = program.conn.Close()
-	c.completeSession(Status{Signal: 11})
+	c.drainAndEndIntake(Status{Signal: 11})
 	last := kept.records[len(kept.records)-1]
 	if last.Process != 1 || last.Kind != wire.KindExit || last.Status != 139 || last.Thread != 0 {
 		t.Errorf("last record %+v, want the program's EXIT with status 139", last)
 	}
-	s := c.model.Published()
+	s := c.model.PublishedSnapshot()
 	if p := s.Processes[0]; p.State != stats.Signaled || p.Status != 11 {
 		t.Errorf("program: state %v, status %d; want signaled by 11", p.State, p.Status)
 	}
@@ -346,13 +346,13 @@ func TestCollectorTellsTheExit(t *testing.T) {
 			c.noteProgramEnd(Status{Signal: 9}, end)
 		}
 		c.model.AdvanceTime(c.clock())
-		s := c.model.Publish()
+		s := c.model.PublishSnapshot()
 		if p := s.Processes[0]; p.State != stats.Signaled || p.Status != 9 || p.Ended != end || len(s.PostMortems) != 1 {
 			t.Errorf("status known first: %v: %+v, %d failures", before, p, len(s.PostMortems))
 		}
 		*now += 30e9 // the dashboard is left
-		c.completeSession(Status{Signal: 9})
-		if last := c.model.Published(); last.WallNS() != s.WallNS() || last.Time-s.Time < 30e9 {
+		c.drainAndEndIntake(Status{Signal: 9})
+		if last := c.model.PublishedSnapshot(); last.WallNS() != s.WallNS() || last.Time-s.Time < 30e9 {
 			t.Errorf("status known first: %v: %d ns, at the end of the session %d", before, s.WallNS(), last.WallNS())
 		}
 		exits := slices.DeleteFunc(kept.records, func(r wire.Record) bool { return r.Kind != wire.KindExit })
@@ -399,7 +399,7 @@ func TestCollectorSurvivesHostileTargets(t *testing.T) {
 			}
 			_ = bad.conn.Close()
 			_ = good.conn.Close()
-			c.completeSession(Status{})
+			c.drainAndEndIntake(Status{})
 			creates := 0
 			for i := range kept.records {
 				if r := &kept.records[i]; r.Process == 2 && r.Kind == wire.KindCreate {
@@ -422,7 +422,7 @@ func TestCollectorSurvivesHostileTargets(t *testing.T) {
 func TestCollectorNamesSites(t *testing.T) {
 	kept := &memoryRecorder{}
 	c, _ := testCollector(kept)
-	c.sites = newSites(func(module string, offset uint64) []symbol.Frame {
+	c.sites = newSiteNamer(func(module string, offset uint64) []symbol.Frame {
 		return []symbol.Frame{{Function: "make\ttmp", File: "blur.c", Line: 88, Module: module, Offset: offset}}
 	})
 	c.sites.buildID = func(path string) string { return map[string]string{"/bin/blur": "c0ffee"}[path] }
@@ -432,7 +432,7 @@ func TestCollectorNamesSites(t *testing.T) {
 	frame := append([]byte{3, 0, 0, 0, 0, 0, 0, 0}, 0x10, 0, 0, 0, 0, 0, 0, 0)
 	target.put(0, wire.Event{Time: 2, Kind: wire.KindTag, Tag: 5, Op: uint8(wire.TagsStack)}, string(frame))
 	_ = target.conn.Close()
-	c.completeSession(Status{})
+	c.drainAndEndIntake(Status{})
 	last := kept.records[len(kept.records)-1]
 	checkModule(t, kept.records[len(kept.records)-2], "/bin/blur\x00c0ffee")
 	if want := "make tmp\tblur.c\t88\t/bin/blur+0x10\n"; last.Kind != wire.KindSite || last.Tag != 5 || string(last.Payload) != want {
@@ -463,7 +463,7 @@ func TestKeeperHearsOfEnds(t *testing.T) {
 	for _, resolve := range []resolver{nil, func(string, uint64) []symbol.Frame { return []symbol.Frame{{Function: "f"}} }} {
 		k := &keeper{}
 		c, _ := testCollector(k)
-		c.sites = newSites(resolve)
+		c.sites = newSiteNamer(resolve)
 		c.child = func() int { return 7 }
 		for _, pid := range []int{7, 8} {
 			target := newFakeTarget(t)
@@ -471,7 +471,7 @@ func TestKeeperHearsOfEnds(t *testing.T) {
 			target.put(0, wire.Event{Time: 2, Kind: wire.KindTag, Tag: 5, Op: uint8(wire.TagsStack)}, string(make([]byte, wire.SizeofFrame)))
 			_ = target.conn.Close()
 		}
-		c.completeSession(Status{Code: 3})
+		c.drainAndEndIntake(Status{Code: 3})
 		want := []string{
 			fmt.Sprintf("2: exit status -1, named %v", resolve != nil), fmt.Sprintf("1: exit status 3, named %v", resolve != nil),
 		}
@@ -493,7 +493,7 @@ func TestCollectorFullDisk(t *testing.T) {
 	if !errors.Is(c.failure, errFull) || len(kept.records) != 3 {
 		t.Errorf("failure %v after %d records, want %v after 3", c.failure, len(kept.records), errFull)
 	}
-	if s := c.model.Publish(); s.Totals.Creates != 20 {
+	if s := c.model.PublishSnapshot(); s.Totals.Creates != 20 {
 		t.Errorf("the model saw %d creates, want all 20", s.Totals.Creates)
 	}
 }
@@ -528,13 +528,13 @@ func TestCollectorLimits(t *testing.T) {
 			t.Errorf("got %d %q (%v), want %d %q", got.Sequence, got.Text, ok, want.sequence, want.text)
 		}
 	}
-	if l := c.model.Publish().Limits[0]; !l.IsPending() || l.Sequence != 2 || l.Wanted != 1024 {
+	if l := c.model.PublishSnapshot().Limits[0]; !l.IsPending() || l.Sequence != 2 || l.Wanted != 1024 {
 		t.Errorf("limit %+v, want 1024 pending", l)
 	}
 }
 
 func TestSitePayloadKeepsWholeLines(t *testing.T) {
-	s := newSites(func(string, uint64) []symbol.Frame {
+	s := newSiteNamer(func(string, uint64) []symbol.Frame {
 		return []symbol.Frame{{Function: strings.Repeat("f", 1000)}}
 	})
 	r := wire.Record{Event: wire.Event{Op: uint8(wire.TagsStack)}, Payload: make([]byte, 32*wire.SizeofFrame)}
@@ -548,7 +548,7 @@ func TestSitePayloadKeepsWholeLines(t *testing.T) {
 func TestSitesShareTheBudget(t *testing.T) {
 	const most, processes, each = 1 << 20, 20, 100
 	keep, said := budget.New(most), 0
-	s := newSites(func(string, uint64) []symbol.Frame { return []symbol.Frame{{Function: strings.Repeat("f", 1000)}} })
+	s := newSiteNamer(func(string, uint64) []symbol.Frame { return []symbol.Frame{{Function: strings.Repeat("f", 1000)}} })
 	s.names = symbol.Options{Budget: keep, Say: func(string) { said++ }}
 	path, frames := []byte(strings.Repeat("p", wire.PayloadMax)), make([]byte, wire.StackMax*wire.SizeofFrame)
 	kept, texts := 0, 0
@@ -567,7 +567,7 @@ func TestSitesShareTheBudget(t *testing.T) {
 		t.Errorf("%d bytes of modules and tags and %d of names are kept, %d charged; said %d times", kept, texts, keep.UsedBytes(), said)
 	}
 	exit := wire.ExitFields{}.Event()
-	if !s.takeRequest(&wire.Record{Process: 1, Event: exit}) {
+	if !s.queueRequest(&wire.Record{Process: 1, Event: exit}) {
 		t.Error("the end of a process finds no room")
 	}
 	s.waitForAnswers()
@@ -577,7 +577,7 @@ func TestSitesShareTheBudget(t *testing.T) {
 			texts += len(site.Payload)
 		}
 	}
-	for _, site := range s.takeReady() {
+	for _, site := range s.takeReadyRecords() {
 		texts += len(site.Payload)
 	}
 	if int(keep.UsedBytes()) != texts || texts == 0 {
@@ -593,7 +593,7 @@ func TestSitesShareTheBudget(t *testing.T) {
 
 // A function of a script is no file: its frames have lines instead of addresses, and no build id.
 func TestSitesInScripts(t *testing.T) {
-	s := newSites(func(string, uint64) []symbol.Frame { return []symbol.Frame{{Function: "native"}} })
+	s := newSiteNamer(func(string, uint64) []symbol.Frame { return []symbol.Frame{{Function: "native"}} })
 	for _, r := range []wire.Record{
 		wire.ModuleFields{Module: 1}.Record([]byte("/lib/_cl.so")),
 		wire.ModuleFields{Module: 2, Script: true}.Record([]byte("a b.py\x00Solver.step")),
@@ -616,7 +616,7 @@ func TestSitesInGeneratedCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.Remove(path)
-	s := newSites(symbol.NewResolver(symbol.Options{}).FramesAt)
+	s := newSiteNamer(symbol.NewResolver(symbol.Options{}).FramesAt)
 	process := wire.ProcessFields{PID: uint64(os.Getpid())}.Record([]byte("node"))
 	if _, ok := s.answerRequest(&process); ok {
 		t.Error("an answer to a process")

@@ -45,7 +45,7 @@ func (s *Session) SetPlan(process uint32, plan *allocator.Layout) error {
 // returns what to show.
 func (s *Session) ToggleRecording() (text string, err error) {
 	answered := make(chan struct{})
-	s.collector.runSoon(func() {
+	s.collector.queueCall(func() {
 		text, err = s.collector.startOrStopRecording()
 		close(answered)
 	})

@@ -16,10 +16,10 @@ func (s *Session) SendMessage(process uint32, text string) (sequence uint64) {
 		return sequence
 	}
 	c := s.collector
-	c.runSoon(func() {
+	c.queueCall(func() {
 		for _, p := range slices.Clone(c.peers) { // guard may remove one
 			if p.number == process {
-				c.runGuarded(func() { p.queueMessage(message) })
+				c.runUnlessProcessFaults(func() { p.queueMessage(message) })
 			}
 		}
 	})
@@ -39,5 +39,5 @@ func (s *Session) FreeBeyondHeadroom(process uint32) (bytes uint64, known bool) 
 	if s.collector.sampler == nil || s.collector.sampler.relief == nil {
 		return 0, false
 	}
-	return s.collector.sampler.relief.roomAroundPool(process)
+	return s.collector.sampler.relief.freeBytesAroundPool(process)
 }

@@ -191,7 +191,7 @@ func lockOwnFolder(path string) (*os.File, error) {
 func removeStaleFolders(place string) {
 	paths, _ := filepath.Glob(filepath.Join(place, folderPrefix+"*-*"))
 	for _, path := range paths {
-		if !isAbandoned(path) || isLoaded(filepath.Join(path, wire.ShimName)) {
+		if !isAbandonedFolder(path) || isLibraryLoaded(filepath.Join(path, wire.ShimName)) {
 			continue
 		}
 		if lock, err := lockOwnFolder(path); err == nil {
@@ -237,9 +237,9 @@ func OwnerPID(socket string) string {
 // lockedWithin is how long a session may take to lock its new folder.
 const lockedWithin = time.Minute
 
-// isAbandoned reports whether a folder is ours by name and owner, and its process does not run or would have locked it long ago: in
-// a container each gpumemtop may be process 1.
-func isAbandoned(path string) bool {
+// isAbandonedFolder reports whether a folder is ours by name and owner, and its process does not run or would have locked it
+// long ago: in a container each gpumemtop may be process 1.
+func isAbandonedFolder(path string) bool {
 	pid, err := strconv.Atoi(OwnerPID(filepath.Join(path, viewName)))
 	if err != nil || pid <= 0 {
 		return false
@@ -264,16 +264,16 @@ func (f *folder) writeFiles(files map[string]content) error {
 	f.late.Go(func() {
 		for name, file := range files {
 			if file.late {
-				f.lateErr = errors.Join(f.lateErr, file.writeAndName(f.pathOf(name)))
+				f.lateErr = errors.Join(f.lateErr, file.writeWhenComplete(f.pathOf(name)))
 			}
 		}
 	})
 	return nil
 }
 
-// writeAndName gives the file its name when it is complete. If writing fails, an empty file gets the name, so that no process
+// writeWhenComplete gives the file its name when it is complete. If writing fails, an empty file gets the name, so that no process
 // waits on.
-func (c content) writeAndName(path string) error {
+func (c content) writeWhenComplete(path string) error {
 	part := path + ".part"
 	err := c.writeFile(part)
 	if err == nil {
@@ -307,10 +307,10 @@ func (f *folder) deleteFolder() (kept bool, err error) {
 		return false, nil
 	}
 	f.late.Wait()
-	kept = isLoaded(f.pathOf(wire.ShimName))
+	kept = isLibraryLoaded(f.pathOf(wire.ShimName))
 	for pause := time.Millisecond; kept && pause < 100*time.Millisecond; pause *= 2 { // processes that were killed are ending
 		time.Sleep(pause)
-		kept = isLoaded(f.pathOf(wire.ShimName))
+		kept = isLibraryLoaded(f.pathOf(wire.ShimName))
 	}
 	if !kept {
 		err = os.RemoveAll(f.path)
@@ -326,9 +326,9 @@ func (f *folder) deleteFolder() (kept bool, err error) {
 	return kept, err
 }
 
-// isLoaded reports whether a process has a library loaded: the kernel grants a write lease only on files that no other process
-// has open or mapped (fcntl(2)).
-func isLoaded(library string) bool {
+// isLibraryLoaded reports whether a process has a library loaded: the kernel grants a write lease only on files that no other
+// process has open or mapped (fcntl(2)).
+func isLibraryLoaded(library string) bool {
 	f, err := os.OpenFile(library, os.O_RDWR|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return false

@@ -67,7 +67,7 @@ type intake struct {
 
 func newIntake(m *stats.Model, recorder Recorder, path string) intake {
 	return intake{
-		model: m, recorder: recorder, path: path, sites: newSites(nil), clock: MonotonicNow, leaving: map[uint32]Status{},
+		model: m, recorder: recorder, path: path, sites: newSiteNamer(nil), clock: MonotonicNow, leaving: map[uint32]Status{},
 		read: math.MaxUint64,
 	}
 }
@@ -79,7 +79,7 @@ func (in *intake) acceptRecord(r *wire.Record) {
 	}
 	switch r.Kind {
 	case wire.KindProcess, wire.KindTag, wire.KindModule:
-		in.sites.takeRequest(r)
+		in.sites.queueRequest(r)
 	case wire.KindDevice:
 		in.noteDevicePlace(r)
 	case wire.KindEvict:
@@ -88,7 +88,7 @@ func (in *intake) acceptRecord(r *wire.Record) {
 		case e.Reason() == wire.EvictRelief:
 			in.sampler.relief.notePoolGave(r.Process, e.Bytes())
 		case e.Reason() == wire.EvictTimed:
-			in.countTimedBlock(e, r.Process)
+			in.countTimedRelease(e, r.Process)
 		}
 	default: // needs no name
 	}
@@ -111,7 +111,7 @@ func (in *intake) applySamples() {
 	if in.sampler == nil {
 		return
 	}
-	for _, r := range in.sampler.takeReady() {
+	for _, r := range in.sampler.takeReadyRecords() {
 		in.applyAndRecord(&r)
 	}
 }
@@ -124,7 +124,7 @@ func (in *intake) applyAndRecord(r *wire.Record) {
 	in.model.Apply(r)
 	if in.recorder != nil {
 		if err := in.recorder.Append(r); err != nil {
-			in.endRecording(err)
+			in.endRecordingAfterFailure(err)
 		}
 	}
 	if in.tap != nil {
@@ -132,13 +132,13 @@ func (in *intake) applyAndRecord(r *wire.Record) {
 	}
 }
 
-// endRecording ends the recording after a failed write; the program goes on.
-func (in *intake) endRecording(err error) {
+// endRecordingAfterFailure ends the recording after a failed write; the program goes on.
+func (in *intake) endRecordingAfterFailure(err error) {
 	in.failure, in.recorder = err, nil
 }
 
-func (in *intake) applySites() {
-	for _, r := range in.sites.takeReady() {
+func (in *intake) applySiteAnswers() {
+	for _, r := range in.sites.takeReadyRecords() {
 		if r.Kind == wire.KindExit {
 			in.tellRecorderOfExit(r.Process)
 			continue
@@ -148,17 +148,17 @@ func (in *intake) applySites() {
 	}
 }
 
-// writeExit records that a process is gone, at a time in ns. Its own EXIT says only that its exit handlers run: without a
+// recordExit records that a process is gone, at a time in ns. Its own EXIT says only that its exit handlers run: without a
 // second EXIT, a reader of the recording would count its memory as in use for longer than the model does.
-func (in *intake) writeExit(process uint32, status Status, time uint64) {
+func (in *intake) recordExit(process uint32, status Status, time uint64) {
 	kills := uint64(0)
 	if in.sampler != nil && status.Signal == int(syscall.SIGKILL) {
 		kills = in.sampler.oomKillsSinceStart(process)
 	}
-	in.model.ProcessEnded(process, stats.End{Status: status.Code, Signal: status.Signal, OOMKillsNumber: kills}, time)
+	in.model.NoteProcessEnded(process, stats.End{Status: status.Code, Signal: status.Signal, OOMKillsNumber: kills}, time)
 	in.applyAndRecord(&wire.Record{Process: process, Event: wire.ExitFields{Time: time, Status: int16(status.ShellCode()), OOMKillsNumber: kills}.Event()})
 	in.leaving[process] = status
-	if !in.sites.takeRequest(&wire.Record{Process: process, Event: wire.ExitFields{}.Event()}) {
+	if !in.sites.queueRequest(&wire.Record{Process: process, Event: wire.ExitFields{}.Event()}) {
 		in.tellRecorderOfExit(process)
 	}
 }
@@ -172,8 +172,8 @@ func (in *intake) tellRecorderOfExit(process uint32) {
 	}
 }
 
-// doPeriodicWork does the periodic work: snapshots, names, samples and flushes.
-func (in *intake) doPeriodicWork() {
+// publishNameSampleAndFlush does the periodic work: snapshots, names, samples and flushes.
+func (in *intake) publishNameSampleAndFlush() {
 	in.applySamples()
 	now := in.clock()
 	if now >= in.due.flush {
@@ -201,7 +201,7 @@ func (in *intake) publishSnapshot(now uint64) {
 		return
 	}
 	in.model.AdvanceTime(min(now, in.read)) // beyond that events would come late, and count in a later slot than their own
-	s := in.model.Publish()
+	s := in.model.PublishSnapshot()
 	if in.published != nil {
 		in.published(max(uint64(in.model.CallSiteCount()), s.Totals.LiveBuffers), s.Events, now)
 	}
@@ -214,7 +214,7 @@ func (in *intake) flushRecorder() {
 		return
 	}
 	if err := in.recorder.Flush(); err != nil {
-		in.endRecording(err)
+		in.endRecordingAfterFailure(err)
 		return
 	}
 	path := in.path
@@ -230,15 +230,15 @@ func (in *intake) completeRecordingAndModel() {
 		in.sampler.endSampler()
 	}
 	in.sites.waitForAnswers()
-	in.applySites()
+	in.applySiteAnswers()
 	for process := range in.leaving { // names of their call sites did not come in time
 		in.tellRecorderOfExit(process)
 	}
-	in.doPeriodicWork()
+	in.publishNameSampleAndFlush()
 	in.flushRecorder()
 	if in.tap != nil {
 		in.tap.Close()
 	}
 	in.model.AdvanceTime(in.clock())
-	in.model.Publish()
+	in.model.PublishSnapshot()
 }

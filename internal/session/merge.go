@@ -26,8 +26,8 @@ func (s *source) comesBefore(t *source) bool {
 	return s.ring < t.ring
 }
 
-// readNext reads the following event, which replaces the one at the front.
-func (s *source) readNext(until uint64) bool {
+// readNextEvent reads the following event, which replaces the one at the front.
+func (s *source) readNextEvent(until uint64) bool {
 	if s.read++; s.read%releaseEvery == 0 {
 		s.cursor.Release()
 	}
@@ -66,7 +66,7 @@ func (m *merge) deliverMerged(until uint64, budget int, sink func(*peer, *wire.R
 		if s.peer.ended {
 			limit = s.peer.limit
 		}
-		if s.readNext(limit) {
+		if s.readNextEvent(limit) {
 			m.siftDown(0)
 		} else {
 			m.popFirst()
@@ -90,8 +90,8 @@ func (m *merge) popFirst() {
 	}
 }
 
-// dropProcess removes all rings of a process.
-func (m *merge) dropProcess(p *peer) {
+// removeRingsOfProcess removes all rings of a process.
+func (m *merge) removeRingsOfProcess(p *peer) {
 	kept := m.heap[:0]
 	for _, s := range m.heap {
 		if s.peer != p {

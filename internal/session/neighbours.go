@@ -115,8 +115,8 @@ func askNeighbour(socket, message string, until time.Time) uint64 {
 	return given
 }
 
-// shareDevice reports whether two processes share a device, as far as identities show.
-func shareDevice(a, b []string) bool {
+// haveCommonDevice reports whether two processes share a device, as far as identities show.
+func haveCommonDevice(a, b []string) bool {
 	return slices.ContainsFunc(a, func(identity string) bool { return slices.Contains(b, identity) })
 }
 
@@ -128,12 +128,12 @@ func (c *collector) collectFromPools(need uint64, identities []string, except ui
 	var ask func()
 	ask = func() {
 		if c.read < began && time.Now().Before(until) { // what was released just now is not known to be idle yet
-			time.AfterFunc(pollMin, func() { c.runSoon(ask) })
+			time.AfterFunc(pollMin, func() { c.queueCall(ask) })
 			return
 		}
 		asked <- c.askPools(need, identities, except)
 	}
-	c.runSoon(ask)
+	c.queueCall(ask)
 	var want uint64
 	select {
 	case want = <-asked:
@@ -159,7 +159,7 @@ func (c *collector) askPools(need uint64, identities []string, except uint32) (a
 	var pools []pool
 	for process, at := range c.places {
 		if p := c.model.Heap().FindProcess(process); p != nil && process != except && p.FreeBytes() > 0 &&
-			shareDevice(identities, at.identities) {
+			haveCommonDevice(identities, at.identities) {
 			pools = append(pools, pool{process, p.FreeBytes()})
 		}
 	}
@@ -192,9 +192,9 @@ func (c *collector) checkForShortage(p *peer) {
 		if given < need {
 			given += askNeighbours(c.folder, need-given, identities, until)
 		}
-		c.runSoon(func() {
+		c.queueCall(func() {
 			if slices.Contains(c.peers, p) {
-				c.runGuarded(func() { p.region.AnswerMemoryAsk(ask, given > 0) })
+				c.runUnlessProcessFaults(func() { p.region.AnswerMemoryAsk(ask, given > 0) })
 			}
 		})
 	}()

@@ -23,7 +23,7 @@ func TestNeighboursAnswer(t *testing.T) {
 		defer f.deleteFolder() //nolint:errcheck // it is empty
 		folders = append(folders, f.path)
 		n, err := listenToNeighbours(f.pathOf(neighboursName), func(need uint64, identities []string) uint64 {
-			if shareDevice(identities, []string{"uuid of " + t.Name()}) { // a session that is no part of this test asks about another device
+			if haveCommonDevice(identities, []string{"uuid of " + t.Name()}) { // a session that is no part of this test asks about another device
 				heard = append(heard, filepath.Base(f.path)+" "+strings.Join(identities, "+"))
 				return need / 2
 			}
@@ -63,7 +63,8 @@ func TestPlaceOf(t *testing.T) {
 	if diff := cmp.Diff(want, in.places[3], cmp.AllowUnexported(place{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if shareDevice(want.identities, []string{"name A", "uuid 01"}) || !shareDevice(want.identities, []string{"name B"}) || shareDevice(nil, nil) {
+	if haveCommonDevice(want.identities, []string{"name A", "uuid 01"}) || !haveCommonDevice(want.identities, []string{"name B"}) ||
+		haveCommonDevice(nil, nil) {
 		t.Error("devices are mistaken")
 	}
 }

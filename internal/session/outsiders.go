@@ -88,7 +88,7 @@ func (s *outsiders) noteUnwatchedReason(uid uint32, program string) {
 	kind, why := "user", fmt.Sprintf("it belongs to user %d", uid)
 	foreign, isForeign := strings.CutPrefix(program, wire.OutsiderForeign)
 	if answer, isAnswer := strings.CutPrefix(program, wire.OutsiderAsked); isAnswer {
-		s.noteDevicesFound(answer)
+		s.noteDeviceAnswer(answer)
 		return
 	}
 	switch {
@@ -109,8 +109,8 @@ func (s *outsiders) noteUnwatchedReason(uid uint32, program string) {
 // answersMax bounds the answers that are kept: anything may send them.
 const answersMax = 8
 
-// noteDevicesFound keeps what clGetDeviceIDs returned.
-func (s *outsiders) noteDevicesFound(answer string) {
+// noteDeviceAnswer keeps what clGetDeviceIDs returned.
+func (s *outsiders) noteDeviceAnswer(answer string) {
 	var kind uint64
 	var status int32
 	var found uint32

@@ -65,8 +65,8 @@ func (p *peer) offerRingsToMerge(m *merge, until uint64) int {
 	return n
 }
 
-// readToEnd makes the next pass read all remaining events up to limit.
-func (p *peer) readToEnd(limit uint64) {
+// readAllOnNextPass makes the next pass read all remaining events up to limit.
+func (p *peer) readAllOnNextPass(limit uint64) {
 	if !p.ended {
 		p.ended, p.limit = true, limit
 	}
@@ -94,7 +94,7 @@ func (p *peer) hasProcessGone() bool {
 
 // lossesSinceLast returns what the rings dropped since the last call.
 func (p *peer) lossesSinceLast() (events, uses uint64) {
-	lost, lostUses, _ := p.region.LostCounts()
+	lost, lostUses, _ := p.region.LostAndWaitCounts()
 	// Counters that go backwards are a broken peer's doing.
 	if lost > p.lost {
 		events = lost - p.lost
@@ -154,12 +154,12 @@ func (p *peer) close() {
 func (c *collector) removeEnded(now uint64) {
 	var gone []*peer
 	for _, p := range c.peers {
-		if p.ended && !c.hasPending(p) {
+		if p.ended && !c.hasPendingEvents(p) {
 			gone = append(gone, p)
 		}
 	}
 	for _, p := range gone {
-		c.runGuarded(func() {
+		c.runUnlessProcessFaults(func() {
 			if events, uses := p.lossesSinceLast(); events > 0 {
 				c.applyAndRecord(&wire.Record{Process: p.number, Event: wire.LostFields{Time: now, Events: events, Uses: uses}.Event()})
 			}
@@ -168,8 +168,8 @@ func (c *collector) removeEnded(now uint64) {
 	}
 }
 
-// hasPending reports whether events of a process are still to be delivered.
-func (c *collector) hasPending(p *peer) bool {
+// hasPendingEvents reports whether events of a process are still to be delivered.
+func (c *collector) hasPendingEvents(p *peer) bool {
 	return slices.ContainsFunc(c.merge.heap, func(s *source) bool { return s.peer == p })
 }
 
@@ -179,7 +179,7 @@ func (c *collector) removeProcess(p *peer) {
 	if i < 0 {
 		return // its memory went away while it was being ended
 	}
-	c.merge.dropProcess(p)
+	c.merge.removeRingsOfProcess(p)
 	c.peers = slices.Delete(c.peers, i, i+1)
 	p.close()
 	c.leave()
@@ -190,7 +190,7 @@ func (c *collector) removeProcess(p *peer) {
 		p, c.waiting = c.waiting, p // it may have had another program before: exec
 	}
 	if p != nil {
-		c.writeExit(p.number, Status{Code: -1}, min(cmp.Or(p.exits, p.hungAt.Load(), c.clock()), c.clock()))
+		c.recordExit(p.number, Status{Code: -1}, min(cmp.Or(p.exits, p.hungAt.Load(), c.clock()), c.clock()))
 	}
 	c.recordProgramExit()
 }
@@ -210,7 +210,7 @@ func (c *collector) recordProgramExit() {
 		return
 	}
 	c.waiting = nil
-	c.writeExit(p.number, *c.status, c.finished)
+	c.recordExit(p.number, *c.status, c.finished)
 }
 
 // commandName returns the name that the kernel has for a process; empty: unknown.
@@ -235,8 +235,8 @@ func outlivingProcessesText(name string) string {
 		"' watches them, and with GPUMEMTOP_LOG in place of gpumemtop each leaves a flight log at its end"
 }
 
-// completeSession drains all rings, including those of processes that still run, and ends the intake.
-func (c *collector) completeSession(status Status) {
+// drainAndEndIntake drains all rings, including those of processes that still run, and ends the intake.
+func (c *collector) drainAndEndIntake(status Status) {
 	now := c.clock()
 	for _, p := range c.peers {
 		p.stays = p.pid != c.child() && !p.hasProcessGone()
@@ -244,9 +244,9 @@ func (c *collector) completeSession(status Status) {
 			if c.staying == "" {
 				c.staying = commandName(p.pid)
 			}
-			p.readToEnd(now) // it may write faster than this can read
+			p.readAllOnNextPass(now) // it may write faster than this can read
 		} else {
-			p.readToEnd(math.MaxUint64)
+			p.readAllOnNextPass(math.MaxUint64)
 		}
 	}
 	for drained := false; !drained; {

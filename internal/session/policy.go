@@ -26,10 +26,10 @@ func (c *collector) setPolicy(name string, settings []allocator.Setting, next fu
 			changes[i].name = text.limit
 		}
 	}
-	c.runSoon(func() {
+	c.queueCall(func() {
 		c.model.NotePolicyWanted(name, changes[0].number)
 		for _, latest := range changes {
-			c.sendToAll(latest)
+			c.sendChangeToAll(latest)
 		}
 	})
 	return changes[0].number, nil
@@ -43,7 +43,7 @@ type policyText struct{ limit, message string }
 func policyTexts(name string, settings []allocator.Setting) []policyText {
 	texts := []policyText{{message: "policy " + name}}
 	separator := " "
-	for _, s := range firstSizes(settings) {
+	for _, s := range sortSizesFirst(settings) {
 		setting := s.Name + "=" + s.Value
 		if first := texts[0].message + separator + setting; len(first) <= wire.ControlMax {
 			texts[0].message, separator = first, ","
@@ -58,8 +58,8 @@ func policyTexts(name string, settings []allocator.Setting) []policyText {
 // that it would have kept; and max_part must lie between page_bytes and heap_bytes.
 var sizing = []string{"page_bytes", "heap_bytes", "max_part", "min_block", "mantissa_bits", "bucket_sizes"}
 
-// firstSizes sorts settings: those in sizing come first.
-func firstSizes(settings []allocator.Setting) []allocator.Setting {
+// sortSizesFirst sorts settings: those in sizing come first.
+func sortSizesFirst(settings []allocator.Setting) []allocator.Setting {
 	rank := func(s allocator.Setting) int {
 		if at := slices.Index(sizing, s.Name); at >= 0 {
 			return at
@@ -82,12 +82,12 @@ func (c *collector) setPlan(process uint32, plan *allocator.Layout, next func() 
 		}
 		messages = append(messages, message)
 	}
-	c.runSoon(func() {
+	c.queueCall(func() {
 		for _, p := range slices.Clone(c.peers) { // guard may remove one
 			if p.number != process || len(p.outbox)+len(messages) > outboxMax {
 				continue
 			}
-			c.runGuarded(func() {
+			c.runUnlessProcessFaults(func() {
 				for _, message := range messages {
 					p.queueMessage(message)
 				}

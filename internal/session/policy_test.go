@@ -114,7 +114,7 @@ func TestCollectorPolicies(t *testing.T) {
 			}
 		}
 	}
-	if s := c.model.Publish(); s.Change.Wanted != "pow2" || s.Change.Sequence != sequence || sequence != 2 {
+	if s := c.model.PublishSnapshot(); s.Change.Wanted != "pow2" || s.Change.Sequence != sequence || sequence != 2 {
 		t.Errorf("%+v, want pow2 pending", s.Change)
 	}
 }

@@ -21,11 +21,11 @@ func TestDearSnapshotsAreRare(t *testing.T) {
 			}
 			return now
 		}
-		made, last := 0, m.Published()
+		made, last := 0, m.PublishedSnapshot()
 		for range 20 { // two seconds
 			calls = 0
-			in.doPeriodicWork()
-			if s := m.Published(); s != last {
+			in.publishNameSampleAndFlush()
+			if s := m.PublishedSnapshot(); s != last {
 				made, last = made+1, s
 			}
 			now += tickNS

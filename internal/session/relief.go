@@ -104,7 +104,7 @@ func (r *relief) askPools(now uint64, looks []look) {
 			s.lacks -= min(s.lacks, l.cached)
 			s.cached -= l.cached
 		}
-		r.adjustDebt(now, &l, need, spare, over, alone)
+		r.adjustPoolDebt(now, &l, need, spare, over, alone)
 		if len(l.shared) > 0 {
 			r.mu.Lock()
 			r.room[l.process] = room
@@ -113,16 +113,16 @@ func (r *relief) askPools(now uint64, looks []look) {
 	}
 }
 
-// roomAroundPool returns how many bytes around a pool were free beyond the headroom at the last look, if there was one.
-func (r *relief) roomAroundPool(process uint32) (bytes uint64, known bool) {
+// freeBytesAroundPool returns how many bytes around a pool were free beyond the headroom at the last look, if there was one.
+func (r *relief) freeBytesAroundPool(process uint32) (bytes uint64, known bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	bytes, known = r.room[process]
 	return bytes, known
 }
 
-// adjustDebt asks a pool for the needed bytes that it does not owe already, or ends its debt once there is enough.
-func (r *relief) adjustDebt(now uint64, l *look, need, spare uint64, over, alone bool) {
+// adjustPoolDebt asks a pool for the needed bytes that it does not owe already, or ends its debt once there is enough.
+func (r *relief) adjustPoolDebt(now uint64, l *look, need, spare uint64, over, alone bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	was := r.owed[l.process]
@@ -161,7 +161,7 @@ func (r *relief) shortageByMemory(now uint64, looks []look) map[string]*shortage
 		s.spare, s.over = want/spareShare, m.Free >= want+want/spareShare
 		if m.Free < want {
 			s.lacks = want - m.Free
-		} else if r.stalls[name].stalledMuch(now, m.Stalled) {
+		} else if r.stalls[name].haveStalledMuch(now, m.Stalled) {
 			s.lacks, s.over = want/2, false
 		}
 		r.stalls[name] = stall{now, m.Stalled}
@@ -170,8 +170,8 @@ func (r *relief) shortageByMemory(now uint64, looks []look) map[string]*shortage
 	return found
 }
 
-// stalledMuch reports whether processes waited for memory for much of the time since an earlier look.
-func (s stall) stalledMuch(now, stalled uint64) bool {
+// haveStalledMuch reports whether processes waited for memory for much of the time since an earlier look.
+func (s stall) haveStalledMuch(now, stalled uint64) bool {
 	return s.time != 0 && stalled > s.stalled && stallShare*(stalled-s.stalled) > now-s.time
 }
 
@@ -270,10 +270,10 @@ func (in *intake) givePoolsToSampler() {
 	}
 }
 
-// enableRelief makes the collector ask pools for memory when memory is short.
-func (c *collector) enableRelief() {
+// enablePoolRelief makes the collector ask pools for memory when memory is short.
+func (c *collector) enablePoolRelief() {
 	c.places, c.timed = map[uint32]place{}, map[uint32]*timed{}
-	c.sampler.relief = newRelief(func(process uint32, relief wire.Relief) { c.runSoon(func() { c.askForRelief(process, relief) }) })
+	c.sampler.relief = newRelief(func(process uint32, relief wire.Relief) { c.queueCall(func() { c.askForRelief(process, relief) }) })
 }
 
 // askForRelief asks the pool of a process for memory.
@@ -284,7 +284,7 @@ func (c *collector) askForRelief(process uint32, relief wire.Relief) {
 	}
 	for _, p := range slices.Clone(c.peers) { // guard may remove one
 		if p.number == process {
-			c.runGuarded(func() { p.queueMessage(message) })
+			c.runUnlessProcessFaults(func() { p.queueMessage(message) })
 		}
 	}
 }

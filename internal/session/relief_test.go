@@ -82,21 +82,21 @@ func TestReliefAsksForWhatIsMissing(t *testing.T) {
 // nothing can be read, and of a process that is gone.
 func TestRoomAroundAPool(t *testing.T) {
 	r, _ := asks()
-	if _, known := r.roomAroundPool(1); known {
+	if _, known := r.freeBytesAroundPool(1); known {
 		t.Error("known before a look")
 	}
 	host := machine.Shared{Name: "host", Total: 64 * gib, Free: 32 * gib}
 	r.askPools(tick, []look{lookOf(1, 0, gib, append(card(gib), host)), lookOf(2, 0, gib, nil), lookOf(3, 0, gib, card(100*mib))})
 	for process, want := range map[uint32]uint64{1: gib - headroomBytes(4*gib), 3: 0} {
-		if got, known := r.roomAroundPool(process); got != want || !known {
+		if got, known := r.freeBytesAroundPool(process); got != want || !known {
 			t.Errorf("process %d: %d, want %d", process, got, want)
 		}
 	}
-	if _, known := r.roomAroundPool(2); known {
+	if _, known := r.freeBytesAroundPool(2); known {
 		t.Error("known though nothing can be read")
 	}
 	r.forgetProcess(1)
-	if _, known := r.roomAroundPool(1); known {
+	if _, known := r.freeBytesAroundPool(1); known {
 		t.Error("a process is not forgotten")
 	}
 }

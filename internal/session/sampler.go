@@ -99,8 +99,8 @@ func (s *sampler) oomKillsSinceStart(process uint32) uint64 {
 	return kills + 1
 }
 
-// takeReady returns the records that are ready.
-func (s *sampler) takeReady() []wire.Record {
+// takeReadyRecords returns the records that are ready.
+func (s *sampler) takeReadyRecords() []wire.Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ready := s.ready
@@ -130,7 +130,7 @@ func (s *sampler) runSampler() {
 	for calm := 0; ; {
 		select {
 		case <-timer.C:
-			if _, more := s.openAndClose(open); !more {
+			if _, more := s.openAndCloseProcesses(open); !more {
 				return
 			}
 			pause, changed := s.readProcesses(open)
@@ -145,7 +145,7 @@ func (s *sampler) runSampler() {
 		case pools := <-s.pools:
 			s.relief.askPools(s.clock(), readPoolMemory(open, pools))
 		case <-s.wake: // without, wait for the next round
-			arrived, more := s.openAndClose(open)
+			arrived, more := s.openAndCloseProcesses(open)
 			if !more {
 				return
 			}
@@ -158,9 +158,9 @@ func (s *sampler) runSampler() {
 	}
 }
 
-// openAndClose opens new processes and closes those that have ended. At the end of the session it closes all and returns more =
-// false.
-func (s *sampler) openAndClose(open map[uint32]*sampled) (arrived map[uint32]*sampled, more bool) {
+// openAndCloseProcesses opens new processes and closes those that have ended. At the end of the session it closes all and
+// returns more = false.
+func (s *sampler) openAndCloseProcesses(open map[uint32]*sampled) (arrived map[uint32]*sampled, more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for process, p := range open {
@@ -193,13 +193,13 @@ func (s *sampler) readProcesses(open map[uint32]*sampled) (pause time.Duration, 
 				continue
 			}
 			p.last[key], changed = f, true
-			s.addRecord(process, now, f)
+			s.queueFigureRecord(process, now, f)
 		}
 	}
 	return sampleShare * max(0, threadTime()-began-s.machine.DescriptorScanTime()), changed
 }
 
-func (s *sampler) addRecord(process uint32, now uint64, f machine.Figure) {
+func (s *sampler) queueFigureRecord(process uint32, now uint64, f machine.Figure) {
 	r := wire.Record{Process: process, Event: wire.MachineFields{
 		Time: now, Source: f.Source, Device: f.Device, Resident: f.Bytes, Unread: f.Unread,
 	}.Event()}

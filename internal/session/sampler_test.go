@@ -16,7 +16,7 @@ import (
 func await(t *testing.T, s *sampler, what string, wanted func(*wire.Record) bool) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		for _, r := range s.takeReady() {
+		for _, r := range s.takeReadyRecords() {
 			if r.Kind != wire.KindMachine || r.Time == 0 {
 				t.Fatalf("a record %+v", r)
 			}
@@ -55,8 +55,8 @@ func TestSampler(t *testing.T) {
 	_ = child.Process.Kill()
 	_ = child.Wait()
 	s.removeProcess(4)
-	s.addRecord(4, 1, s.machine.OpenProcess(os.Getpid()).ReadFigures()[0])
-	for _, r := range s.takeReady() {
+	s.queueFigureRecord(4, 1, s.machine.OpenProcess(os.Getpid()).ReadFigures()[0])
+	for _, r := range s.takeReadyRecords() {
 		if r.Process == 4 {
 			t.Errorf("a record of a process that is gone: %+v", r)
 		}
@@ -90,7 +90,7 @@ func TestSamplerRests(t *testing.T) {
 			t.Errorf("the next round in %v", pause)
 		}
 	}
-	if n := len(s.takeReady()); both() == recorded && n != 2 {
+	if n := len(s.takeReadyRecords()); both() == recorded && n != 2 {
 		t.Errorf("%d records of what did not change", n)
 	}
 }

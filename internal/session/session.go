@@ -141,12 +141,12 @@ func (s *Session) prepareFolderAndStreams() error {
 		return err
 	}
 	c := newCollector(s.options.Model, s.options.Recorder, s.options.Recording)
-	c.sites, c.tap, c.sampler = newSites(s.options.Resolve), s.options.Tap, newSampler()
+	c.sites, c.tap, c.sampler = newSiteNamer(s.options.Resolve), s.options.Tap, newSampler()
 	c.sites.names = s.options.Names
 	c.child, c.published = s.PID, s.options.Published
 	c.next = func() uint64 { return s.sequence.Add(1) }
 	if s.options.Config.Pooling && !s.options.Config.NoRelief {
-		if err := s.startRelief(c); err != nil {
+		if err := s.startMemoryExchange(c); err != nil {
 			return err
 		}
 	}
@@ -155,7 +155,7 @@ func (s *Session) prepareFolderAndStreams() error {
 	}
 	join := func(p *peer) {
 		s.bell.listenForRings(c.wakeUp)
-		c.runSoon(func() { c.addProcess(p) })
+		c.queueCall(func() { c.addProcess(p) })
 		go p.watchSocket(c.wakeUp)
 	}
 	if s.acceptor, err = listenForProcesses(s.folder.pathOf(wire.SocketName), join, s.options.Warn); err != nil {
@@ -172,10 +172,10 @@ func (s *Session) prepareFolderAndStreams() error {
 	return nil
 }
 
-// startRelief makes the pools exchange memory with other programs: they give back memory that others lack, and ask for memory
-// that others keep.
-func (s *Session) startRelief(c *collector) (err error) {
-	c.enableRelief()
+// startMemoryExchange makes the pools exchange memory with other programs: they give back memory that others lack, and ask for
+// memory that others keep.
+func (s *Session) startMemoryExchange(c *collector) (err error) {
+	c.enablePoolRelief()
 	c.folder = s.folder.path
 	s.neighbours, err = listenToNeighbours(s.folder.pathOf(neighboursName), func(need uint64, identities []string) uint64 {
 		return c.collectFromPools(need, identities, 0)
@@ -205,7 +205,7 @@ func (s *Session) folderFiles() (map[string]content, error) {
 func (s *Session) makeStreams() (*streams, error) {
 	files := [3]*os.File{s.options.Stdin, s.options.Stdout, s.options.Stderr}
 	if !s.options.Capture {
-		return passedStreams(files), nil
+		return uncapturedStreams(files), nil
 	}
 	return capturedStreams(files, s.options.Cols, s.options.Rows)
 }
@@ -269,8 +269,8 @@ func (s *Session) awaitProgram() {
 	_ = s.cmd.Wait() // what it says is in ProcessState
 	time := MonotonicNow()
 	s.status = newStatus(s.cmd.ProcessState)
-	s.collector.runSoon(func() { s.collector.noteProgramEnd(s.status, time) })
-	s.streams.readAfterEnd()
+	s.collector.queueCall(func() { s.collector.noteProgramEnd(s.status, time) })
+	s.streams.readRestAfterEnd()
 	close(s.ended)
 }
 
@@ -283,7 +283,7 @@ func (s *Session) Wait() (Result, error) {
 	for _, why := range unwatched {
 		s.options.Warn("a process is not watched: " + why)
 	}
-	s.collector.runSoon(func() { s.collector.model.NoteDevicesAsked(s.acceptor.outsiders.asked) })
+	s.collector.queueCall(func() { s.collector.model.NoteDevicesAsked(s.acceptor.outsiders.asked) })
 	s.collector.endAfterDraining(s.status)
 	s.bell.endListening()
 	stopCatchingSignals(s.signals)
@@ -298,7 +298,7 @@ func (s *Session) Wait() (Result, error) {
 	s.mu.Unlock()
 	s.streams.close()
 	return Result{
-		Status: s.status, Unwatched: unwatched, Snapshot: s.collector.model.Published(), Recording: s.collector.failure,
+		Status: s.status, Unwatched: unwatched, Snapshot: s.collector.model.PublishedSnapshot(), Recording: s.collector.failure,
 		OpenLine: s.streams.output != nil && s.streams.output.endsInOpenLine(),
 	}, err
 }

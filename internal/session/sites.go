@@ -28,7 +28,7 @@ const (
 type resolver func(module string, offset uint64) []symbol.Frame
 
 // sites turns TAG records into SITE records on a goroutine of its own, which starts with the first request. The intake calls
-// request, takeReady and finish.
+// request, takeReadyRecords and finish.
 //
 // It also finds the build ids of modules: each MODULE record comes back as a second one. An EXIT record comes back when all
 // earlier requests have been answered.
@@ -56,7 +56,7 @@ type sites struct {
 	ready   []wire.Record
 }
 
-func newSites(resolve resolver) *sites {
+func newSiteNamer(resolve resolver) *sites {
 	s := &sites{
 		resolve: resolve, buildID: symbol.BuildID, done: make(chan struct{}),
 		modules: map[moduleKey]module{}, generated: map[uint32]*symbol.PerfMap{}, unnamed: map[uint32][]wire.Record{},
@@ -67,9 +67,9 @@ func newSites(resolve resolver) *sites {
 	return s
 }
 
-// takeRequest asks for the name of a TAG or the build id of a MODULE, or for an EXIT to come back; a PROCESS gets no answer.
+// queueRequest asks for the name of a TAG or the build id of a MODULE, or for an EXIT to come back; a PROCESS gets no answer.
 // It copies the record and never waits. It returns false when there will be no answer.
-func (s *sites) takeRequest(r *wire.Record) bool {
+func (s *sites) queueRequest(r *wire.Record) bool {
 	if s.resolve == nil {
 		return false
 	}
@@ -131,8 +131,8 @@ func (s *sites) keepModule(key moduleKey, m *module) bool {
 	return true
 }
 
-// takeReady returns the records that are ready, without a time.
-func (s *sites) takeReady() []wire.Record {
+// takeReadyRecords returns the records that are ready, without a time.
+func (s *sites) takeReadyRecords() []wire.Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ready := s.ready
@@ -298,7 +298,7 @@ func (s *sites) nameFrames(r *wire.Record) (wire.Record, bool) {
 		lines := s.linesOfFrame(m, frame.Offset)
 		if frame.Module == 0 {
 			var known bool
-			lines, known = s.generatedLine(r.Process, frame.Offset)
+			lines, known = s.lineOfGeneratedCode(r.Process, frame.Offset)
 			unnamed = unnamed || !known
 		}
 		for _, line := range lines {
@@ -333,8 +333,8 @@ func (s *sites) linesOfFrame(m module, offset uint64) (linesOfFrame [][]byte) {
 	return linesOfFrame
 }
 
-// generatedLine names code outside of all modules, which a language's runtime generated, if the name is known.
-func (s *sites) generatedLine(process uint32, address uint64) (lines [][]byte, known bool) {
+// lineOfGeneratedCode names code outside of all modules, which a language's runtime generated, if the name is known.
+func (s *sites) lineOfGeneratedCode(process uint32, address uint64) (lines [][]byte, known bool) {
 	f := wire.SiteFrame{Offset: address, HasOffset: true}
 	if m := s.generated[process]; m != nil {
 		named := m.FrameAt(address)

@@ -19,12 +19,12 @@ func TestEventsCountWhenTheyHappened(t *testing.T) {
 		target.put(0, create(at(n+1)+1, n+1), "")
 	}
 	*now = at(6)
-	c.doPeriodicWork()
+	c.publishNameSampleAndFlush()
 	c.readRings()
 	*now = at(10)
 	c.readRings()
-	c.doPeriodicWork()
-	s := c.model.Published()
+	c.publishNameSampleAndFlush()
+	s := c.model.PublishedSnapshot()
 	if s.Time != at(10)-settleNS || s.Window.Creates != 5 {
 		t.Errorf("at %d, %d creates in the last second", s.Time-start, s.Window.Creates)
 	}

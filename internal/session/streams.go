@@ -36,8 +36,8 @@ func IsTerminal(f *os.File) bool {
 	return err == nil
 }
 
-// passedStreams leaves everything as it is.
-func passedStreams(files [3]*os.File) *streams { return &streams{files: files} }
+// uncapturedStreams leaves everything as it is.
+func uncapturedStreams(files [3]*os.File) *streams { return &streams{files: files} }
 
 // capturedStreams replaces each stream that is a terminal by a terminal of ours.
 func capturedStreams(files [3]*os.File, cols, rows int) (*streams, error) {
@@ -152,9 +152,9 @@ func (s *streams) copyAvailable(master *os.File, stream int, buffer []byte) {
 	})
 }
 
-// readAfterEnd reads the rest after the target's end. Descendants that live on may keep the terminals open; what they print
+// readRestAfterEnd reads the rest after the target's end. Descendants that live on may keep the terminals open; what they print
 // later is not waited for.
-func (s *streams) readAfterEnd() {
+func (s *streams) readRestAfterEnd() {
 	for i, done := range s.readers {
 		select {
 		case <-done:

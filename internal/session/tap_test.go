@@ -28,7 +28,7 @@ func TestTapHearsOfEverything(t *testing.T) {
 	l, kept := &listener{}, &memoryRecorder{}
 	a := newAttached(AttachOptions{Feed: f, Model: stats.New(stats.Options{Started: 1}), Recorder: kept, Tap: l})
 	a.model.SetGhostSource(l.board)
-	a.runAttached()
+	a.takeRecordsOfFeed()
 	g := a.Wait().Snapshot.Ghosts
 	if len(l.kinds) != len(kept.records) || len(l.kinds) < 3 || l.flushed == 0 || l.closed != 1 {
 		t.Errorf("%d of %d records, flushed %d times, closed %d times", len(l.kinds), len(kept.records), l.flushed, l.closed)
@@ -46,14 +46,14 @@ func TestTapHearsOfEverything(t *testing.T) {
 	target.put(0, create(1, 1), "")
 	*now += sweepNS
 	c.readRings()
-	c.doPeriodicWork()
-	if g := c.model.Published().Ghosts; g == nil || g.Events != 2 || l.closed != 0 {
+	c.publishNameSampleAndFlush()
+	if g := c.model.PublishedSnapshot().Ghosts; g == nil || g.Events != 2 || l.closed != 0 {
 		t.Errorf("while it runs: %+v", g)
 	}
 	_ = target.conn.Close()
 	*now += sweepNS
-	c.completeSession(Status{})
-	if g := c.model.Published().Ghosts; g == nil || g.Waiting != 1 {
+	c.drainAndEndIntake(Status{})
+	if g := c.model.PublishedSnapshot().Ghosts; g == nil || g.Waiting != 1 {
 		t.Errorf("at the end: %+v", g)
 	}
 }

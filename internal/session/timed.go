@@ -39,7 +39,7 @@ func (in *intake) askForTimedReleases(now uint64) {
 		}
 		t.due = now + timedRest
 		class := in.model.ReleaseClassToTime(process, &t.done)
-		room, known := in.sampler.relief.roomAroundPool(process)
+		room, known := in.sampler.relief.freeBytesAroundPool(process)
 		if class == 0 || known && room < 2<<class {
 			continue
 		}
@@ -50,8 +50,8 @@ func (in *intake) askForTimedReleases(now uint64) {
 	}
 }
 
-// countTimedBlock counts a block that went.
-func (in *intake) countTimedBlock(e wire.EvictView, process uint32) {
+// countTimedRelease counts a block that went.
+func (in *intake) countTimedRelease(e wire.EvictView, process uint32) {
 	if t := in.timed[process]; t != nil {
 		class := bits.Len64(e.Bytes())
 		t.went[class]++

@@ -25,7 +25,7 @@ func newTiming(free uint64) *timing {
 		if e := (wire.EvictFields{Time: 1, Reason: wire.EvictTimed, Bytes: r.Asked, Cost: 700}).Event(); x.gives {
 			record := wire.Record{Process: process, Event: e}
 			x.model.Apply(&record)
-			x.countTimedBlock(record.AsEvict(), process)
+			x.countTimedRelease(record.AsEvict(), process)
 		}
 	})
 	x.sampler.relief.askPools(1, []look{lookOf(1, 0, gib, []machine.Shared{{Name: "host", Total: 64 * gib, Free: headroomBytes(64*gib) + free}})})

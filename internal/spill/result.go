@@ -55,13 +55,13 @@ func SimulateSpill(src recording.Source, bandwidth uint64) (*Result, error) {
 		}
 	}
 	for _, percent := range shares {
-		r.Estimates = append(r.Estimates, f.simulateAtShare(r, percent))
+		r.Estimates = append(r.Estimates, f.simulateAtShareOfPeak(r, percent))
 	}
 	return r, nil
 }
 
-// simulateAtShare simulates all processes with a share of the peak.
-func (f *fold) simulateAtShare(r *Result, percent uint64) Estimate {
+// simulateAtShareOfPeak simulates all processes with a share of the peak.
+func (f *fold) simulateAtShareOfPeak(r *Result, percent uint64) Estimate {
 	e := Estimate{Percent: percent, Memory: r.Peak * percent / 100, Fits: true}
 	for _, t := range f.processes {
 		moves, best, fits := t.simulateBothOrders(e.Memory)
@@ -83,8 +83,8 @@ func (f *fold) simulateAtShare(r *Result, percent uint64) Estimate {
 
 func (t *trace) simulateBothOrders(capacity uint64) (moves, best Moves, fits bool) {
 	next := t.nextUses()
-	best, _ = t.simulate(capacity, Farthest, next)
-	moves, fits = t.simulate(capacity, Oldest, next)
+	best, _ = t.simulateSpilling(capacity, Farthest, next)
+	moves, fits = t.simulateSpilling(capacity, Oldest, next)
 	return moves, best, fits
 }
 

@@ -75,22 +75,22 @@ func (t *trace) nextUses() []int32 {
 	return next
 }
 
-// simulate plays a trace on a device with that capacity. It returns false if a command found no room.
-func (t *trace) simulate(capacity uint64, order Order, next []int32) (Moves, bool) {
+// simulateSpilling plays a trace on a device with that capacity. It returns false if a command found no room.
+func (t *trace) simulateSpilling(capacity uint64, order Order, next []int32) (Moves, bool) {
 	d := &simulatedDevice{trace: t, capacity: capacity, order: order, next: next, states: make([]objectState, len(t.objects)), command: 1}
 	for i := range t.objects {
 		d.states[i].contents = t.objects[i].copied
 		d.states[i].clean = t.objects[i].copied
 	}
 	for i := range t.steps {
-		if !d.useObjects(i, &t.steps[i]) {
+		if !d.playStep(i, &t.steps[i]) {
 			return d.moves, false
 		}
 	}
 	return d.moves, true
 }
 
-func (d *simulatedDevice) useObjects(i int, s *step) bool {
+func (d *simulatedDevice) playStep(i int, s *step) bool {
 	o, state := &d.trace.objects[s.object], &d.states[s.object]
 	switch s.kind {
 	case stepUse:

@@ -79,7 +79,7 @@ type fold struct {
 // rateBytesMin is the size from which a transfer shows the rate of the link. A smaller one shows what a call takes.
 const rateBytesMin = 64 << 10
 
-func (f *fold) addTransfer(c wire.Command, bytes, ns uint64) {
+func (f *fold) raiseTransferRate(c wire.Command, bytes, ns uint64) {
 	if bytes >= rateBytesMin && ns > 0 {
 		f.rates[c] = max(f.rates[c], float64(bytes)/float64(ns)*1e9)
 	}
@@ -98,7 +98,7 @@ func tracesOfProcesses(src recording.Source) (*fold, error) {
 		}
 		f.final = max(f.final, r.Time)
 		f.names.AddRecord(r)
-		f.addRates(h, r)
+		f.noteTransferRate(h, r)
 		if r.Kind == wire.KindUse {
 			f.addUse(r)
 		}
@@ -131,17 +131,17 @@ func (t *trace) addStep(s step) {
 	t.steps = append(t.steps, s)
 }
 
-// addRates adds the speed that a transfer shows: by the device's clock, or where it blocks. What blocks while other commands may run has
-// their time, too, and how long the longest calls took is not recorded.
-func (f *fold) addRates(h *heap.Heap, r *wire.Record) {
+// noteTransferRate adds the speed that a transfer shows: by the device's clock, or where it blocks. What blocks while other
+// commands may run has their time, too, and how long the longest calls took is not recorded.
+func (f *fold) noteTransferRate(h *heap.Heap, r *wire.Record) {
 	switch v, u := r.AsTransfer(), r.AsUse(); {
 	case r.Kind == wire.KindTransfer:
-		f.addTransfer(v.Profiled(), v.Moved(), v.Took())
-	case r.Kind == wire.KindSync && r.AsSync().Sync() == wire.SyncBlocking && h.Process(r.Process).MayRunBefore(r): // its USE follows
+		f.raiseTransferRate(v.Profiled(), v.Moved(), v.Took())
+	case r.Kind == wire.KindSync && r.AsSync().Sync() == wire.SyncBlocking && h.Process(r.Process).MayCommandsStillRun(r): // its USE follows
 		f.traceOf(r.Process).waited = command{thread: r.Thread, time: r.Time}
 	case r.Kind == wire.KindUse && u.Bytes() >= rateBytesMin && u.Duration() > 0 && u.Duration() < math.MaxUint32:
-		if f.traceOf(r.Process).waited != (command{thread: r.Thread, time: r.Time}) && !h.Process(r.Process).MayRunBefore(r) {
-			f.addTransfer(u.Command(), u.Bytes(), uint64(u.Duration()))
+		if f.traceOf(r.Process).waited != (command{thread: r.Thread, time: r.Time}) && !h.Process(r.Process).MayCommandsStillRun(r) {
+			f.raiseTransferRate(u.Command(), u.Bytes(), uint64(u.Duration()))
 		}
 	}
 }

@@ -29,10 +29,10 @@ type workings struct {
 
 // countCreated counts a create that succeeded.
 func (a *account) countCreated(o *heap.Object) {
-	addCreate(a.window.currentSlot(), &a.history.pending, o)
+	addCreateToRates(a.window.currentSlot(), &a.history.pending, o)
 	c := &a.counters
 	c.Creates++
-	addMeasured(&a.calls, o.Duration)
+	addMeasuredDuration(&a.calls, o.Duration)
 	if o.Alternative {
 		a.countAlternative(o)
 		return
@@ -78,8 +78,8 @@ func (a *account) countAlternative(o *heap.Object) {
 	}
 }
 
-// addCreate adds a create that succeeded to the last second and the history.
-func addCreate(now *Rates, sample *Sample, o *heap.Object) {
+// addCreateToRates adds a create that succeeded to the last second and the history.
+func addCreateToRates(now *Rates, sample *Sample, o *heap.Object) {
 	now.Creates++
 	sample.Creates++
 	switch {
@@ -94,8 +94,8 @@ func addCreate(now *Rates, sample *Sample, o *heap.Object) {
 	case o.Outcome == wire.OutcomeMiss:
 		now.Misses++
 		sample.Misses++
-		now.Reasons.add(int(indexOfReason(uint8(o.Reason))), 1)
-		sample.Reasons.add(int(indexOfReason(uint8(o.Reason))), 1)
+		now.Reasons.addMisses(int(indexOfReason(uint8(o.Reason))), 1)
+		sample.Reasons.addMisses(int(indexOfReason(uint8(o.Reason))), 1)
 		if o.SubAllocation { // the driver created the slab
 			return
 		}
@@ -116,13 +116,13 @@ func (a *account) countDriverAllocation(bytes uint64, cost uint32) {
 func (a *account) countDriverCreate(cost uint32) {
 	a.counters.DriverCreates++
 	a.counters.DriverNS += uint64(cost)
-	addMeasured(&a.driver, cost)
+	addMeasuredDuration(&a.driver, cost)
 }
 
-func (a *account) countFailed(status int32, duration uint32) {
+func (a *account) countFailedCreate(status int32, duration uint32) {
 	a.counters.Failures++
 	a.counters.countStatus(status, 1)
-	addMeasured(&a.calls, duration)
+	addMeasuredDuration(&a.calls, duration)
 }
 
 // countStatus counts failures by status. When all places are taken, further statuses are not counted.
@@ -143,7 +143,7 @@ func (a *account) countDriverRelease(cost uint32) {
 	a.addDriverTime(cost)
 }
 
-func (a *account) countEvicted(e wire.EvictView) {
+func (a *account) countEvictedBlock(e wire.EvictView) {
 	a.countDriverRelease(e.Cost())
 	why := e.Reason()
 	if int(why) >= len(a.counters.Evictions) { // of a later version
@@ -167,8 +167,8 @@ func (t *Totals) countExposed(how wire.Exposed) {
 	}
 }
 
-// addMeasured counts a duration in ns; 0 means that it was not measured.
-func addMeasured(h *Histogram, ns uint32) {
+// addMeasuredDuration counts a duration in ns; 0 means that it was not measured.
+func addMeasuredDuration(h *Histogram, ns uint32) {
 	if ns != 0 {
 		h.Add(uint64(ns))
 	}

@@ -36,41 +36,41 @@ type validity struct {
 	had     uint64 // devices that had them before
 }
 
-// countBetween counts contents that a command needed on one device when only others had them: the driver copies them then, unless the
-// devices share memory. It returns the bytes. A sub-buffer is followed by itself. Shared memory is left out.
-func (t *transfers) countBetween(p *process, u wire.UseView) (moved uint64) {
+// countMovesBetweenDevices counts contents that a command needed on one device when only others had them: the driver copies
+// them then, unless the devices share memory. It returns the bytes. A sub-buffer is followed by itself. Shared memory is left out.
+func (t *transfers) countMovesBetweenDevices(p *process, u wire.UseView) (moved uint64) {
 	o := p.heap.Object(u.Object())
 	if o == nil || o.Memory >= wire.MemorySVM {
 		return 0
 	}
 	if o.Parent != 0 { // the parent's contents are in several places
 		if parent := p.heap.Object(o.Parent); parent != nil {
-			*t.validityOf(p, parent) = validity{object: parent.ID, process: p.heap.Number}
+			*t.validityOfObject(p, parent) = validity{object: parent.ID, process: p.heap.Number}
 		}
 	}
-	h, place := t.validityOf(p, o), p.devicesOf.places[u.Queue()]
+	h, place := t.validityOfObject(p, o), p.devicesOf.places[u.Queue()]
 	if place == 0 {
 		*h = validity{object: o.ID, process: p.heap.Number}
 		return 0
 	}
 	at := uint64(1) << (place - 1)
-	if h.valid != 0 && h.valid&at == 0 && needsContents(u) {
+	if h.valid != 0 && h.valid&at == 0 && needsContentsOnDevice(u) {
 		flow := Flow{Calls: 1, Bytes: o.Size}
 		moved = o.Size
 		t.flows[Between].AddFlow(&flow)
 		key := transferKey[*processSite]{t.sites.siteOfTag(p, o.Tag), wire.CommandOther, true}
-		t.addToSite(key, &flow)
+		t.addFlowToSite(key, &flow)
 		if h.had&at != 0 {
-			t.addToSite(key, &Flow{Again: 1})
+			t.addFlowToSite(key, &Flow{Again: 1})
 		}
 	}
 	h.had |= h.valid | at
-	h.noteUse(u, at)
+	h.updateByUse(u, at)
 	return moved
 }
 
-// needsContents reports whether a command on a device needs the contents there. A migration brings them there itself.
-func needsContents(u wire.UseView) bool {
+// needsContentsOnDevice reports whether a command on a device needs the contents there. A migration brings them there itself.
+func needsContentsOnDevice(u wire.UseView) bool {
 	switch u.Command() {
 	case wire.CommandMigrate, wire.CommandUnmap:
 		return false
@@ -79,8 +79,8 @@ func needsContents(u wire.UseView) bool {
 	}
 }
 
-// noteUse takes what a command on a device does to the contents.
-func (h *validity) noteUse(u wire.UseView, at uint64) {
+// updateByUse takes what a command on a device does to the contents.
+func (h *validity) updateByUse(u wire.UseView, at uint64) {
 	switch {
 	case u.Command() == wire.CommandUnmap:
 	case u.Command() == wire.CommandMigrate, u.Reads() && !u.Writes():
@@ -90,7 +90,7 @@ func (h *validity) noteUse(u wire.UseView, at uint64) {
 	}
 }
 
-func (t *transfers) validityOf(p *process, o *heap.Object) *validity {
+func (t *transfers) validityOfObject(p *process, o *heap.Object) *validity {
 	h := elementAt(&t.validities, o.Place)
 	if h.object != o.ID || h.process != p.heap.Number {
 		*h = validity{object: o.ID, process: p.heap.Number}

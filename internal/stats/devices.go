@@ -66,8 +66,8 @@ func (ds *devices) deviceOfContext(scope uint16) *device {
 	return nil
 }
 
-// chosenDevice returns the device of the first context, or else the first device; nil: no device is known.
-func (ds *devices) chosenDevice() *device {
+// deviceOfFirstContext returns the device of the first context, or else the first device; nil: no device is known.
+func (ds *devices) deviceOfFirstContext() *device {
 	d := ds.deviceNumbered(ds.first)
 	if d == nil && len(ds.list) > 0 {
 		return &ds.list[0]
@@ -140,7 +140,7 @@ func (ds *devices) countDevices() int {
 
 // areSurelyDifferent reports whether the first devices of two processes are surely not one.
 func (ds *devices) areSurelyDifferent(other *devices) bool {
-	d, o := ds.chosenDevice(), other.chosenDevice()
+	d, o := ds.deviceOfFirstContext(), other.deviceOfFirstContext()
 	return d != nil && o != nil && d.isSurelyDifferent(o)
 }
 

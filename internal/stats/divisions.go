@@ -136,7 +136,7 @@ func (s *shares) addObject(p *process, o *heap.Object) places {
 	for _, i := range s.divided {
 		x := s.shareAt(i, at)
 		if !o.CarriedOver {
-			x.countCreate(o.OutcomeOfPresent(), s.clock.slot)
+			x.countCreate(o.PresentOutcome(), s.clock.slot)
 		}
 		x.changeHeld(int64(o.Granted), int64(o.Size), 1, s.clock.second)
 	}
@@ -151,21 +151,21 @@ func (s *shares) removeObject(o *heap.Object) {
 	}
 }
 
-// changePooled adds a free block to its shares, or takes it off.
-func (s *shares) changePooled(b *heap.Block, sign int64) {
+// changePooledOfShares adds a free block to its shares, or takes it off.
+func (s *shares) changePooledOfShares(b *heap.Block, sign int64) {
 	at, cools := s.blocks[b.Place], b.State == heap.Cooling
 	for _, i := range s.divided {
-		s.shareAt(i, at).changeFree(cools, sign*int64(b.Size), sign)
+		s.shareAt(i, at).changeFreeBlocks(cools, sign*int64(b.Size), sign)
 	}
 }
 
-// noteCooled notes a free block that is cached from now on.
-func (s *shares) noteCooled(b *heap.Block) {
+// noteBlockCooled notes a free block that is cached from now on.
+func (s *shares) noteBlockCooled(b *heap.Block) {
 	at := s.blocks[b.Place]
 	for _, i := range s.divided {
 		x := s.shareAt(i, at)
-		x.changeFree(true, -int64(b.Size), 0)
-		x.changeFree(false, int64(b.Size), 1)
+		x.changeFreeBlocks(true, -int64(b.Size), 0)
+		x.changeFreeBlocks(false, int64(b.Size), 1)
 	}
 }
 

@@ -33,7 +33,7 @@ func TestHistogramEdges(t *testing.T) {
 	if got := h.Percentile(0.5); got != 0 {
 		t.Errorf("empty histogram has median %d", got)
 	}
-	if addMeasured(&h, 0); h.Total != 0 {
+	if addMeasuredDuration(&h, 0); h.Total != 0 {
 		t.Error("a duration of 0 was counted: it means not measured")
 	}
 	if h.Add(316_133); h.Percentile(0.5) != 316_133 || h.Percentile(0.99) != 316_133 {

@@ -95,7 +95,7 @@ func (f *FailedCall) HasSize() bool {
 }
 
 // createCallText names a create of memory of a kind.
-func createCallText(m wire.Memory) string { return "create of " + withArticle(m) }
+func createCallText(m wire.Memory) string { return "create of " + kindWithArticle(m) }
 
 // RefusedCalls returns the calls that failed for what was asked, not for lack of memory, nor after a call had failed for that.
 func (s *Snapshot) RefusedCalls() (list []FailedCall) {
@@ -162,8 +162,8 @@ type failedCall struct {
 	image *process // that asked for an image; nil: for no image
 }
 
-// whyNotUsualCause says what the run knows that speaks against the cause that the standard has; empty: nothing.
-func (f *failedCall) whyNotUsualCause() string {
+// evidenceAgainstUsualCause says what the run knows that speaks against the cause that the standard has; empty: nothing.
+func (f *failedCall) evidenceAgainstUsualCause() string {
 	if f.image != nil && f.Status == wire.InvalidOperation && f.image.images {
 		return ", but the process made other images"
 	}
@@ -265,7 +265,7 @@ func (all *failedCalls) listCalls(untagged *site, several bool) []FailedCall {
 	places := map[key]int{}
 	for i := range all.list {
 		f, s := all.list[i].FailedCall, all.list[i].site.finalSite().site
-		f.Why += all.list[i].whyNotUsualCause()
+		f.Why += all.list[i].evidenceAgainstUsualCause()
 		k := key{f.Call, f.Why, f.Status, f.Short, s}
 		if at, known := places[k]; known {
 			all.shown[at].Count += f.Count

@@ -83,8 +83,8 @@ func (f *Finding) SetMemoryKind(o *heap.Object) {
 // memoryKinds has a bit for each kind of memory that a call site makes.
 type memoryKinds uint16
 
-// onlyKind returns the kind where there is one, or that there are several.
-func (k memoryKinds) onlyKind() (kind wire.Memory, several bool) {
+// kindUnlessSeveral returns the kind where there is one, or that there are several.
+func (k memoryKinds) kindUnlessSeveral() (kind wire.Memory, several bool) {
 	if k == 0 || k&(k-1) != 0 {
 		return wire.MemoryBuffer, k != 0
 	}
@@ -130,7 +130,7 @@ func (m *Model) noteMistake(p *process, r *wire.Record) {
 	if o := p.heap.Object(r.AsDiag().Object()); o != nil {
 		f.SetMemoryKind(o)
 	} else if r.AsDiag().Tag() != 0 {
-		f.Memory, f.AnyKind = f.site.kinds.onlyKind()
+		f.Memory, f.AnyKind = f.site.kinds.kindUnlessSeveral()
 	}
 	key := KeyOfFinding(&f.Finding, f.site)
 	all := &m.findings
@@ -158,9 +158,9 @@ func (m *Model) noteMistake(p *process, r *wire.Record) {
 	m.marks.addMark(m.heap.Now(), wire.KindDiag, text)
 }
 
-// listFindings returns the findings in the order of their first time. Snapshots share the list until it changes. Findings at tags that
-// were folded into one call site since then are one finding here.
-func (a *findings) listFindings(untagged *site, several bool) []Finding {
+// listInOrder returns the findings in the order of their first time. Snapshots share the list until it changes. Findings at
+// tags that were folded into one call site since then are one finding here.
+func (a *findings) listInOrder(untagged *site, several bool) []Finding {
 	if a.shown != nil && a.named == several || len(a.list) == 0 {
 		return a.shown
 	}

@@ -122,7 +122,7 @@ func TestFindingsAreBounded(t *testing.T) {
 	if got := s.Snapshot().Findings; &got[0] != &snapshot.Findings[0] {
 		t.Error("nothing changed, and the findings were copied all the same")
 	}
-	if allocations := testing.AllocsPerRun(100, func() { s.findings.listFindings(s.sites.untagged, false) }); allocations != 0 {
+	if allocations := testing.AllocsPerRun(100, func() { s.findings.listInOrder(s.sites.untagged, false) }); allocations != 0 {
 		t.Errorf("%g allocations for findings that did not change", allocations)
 	}
 }

@@ -81,8 +81,8 @@ func (t *Totals) maximumFields() []*uint64 {
 	}
 }
 
-// joinFolded joins the entries of folded processes that have the same call site and type.
-func (all *holdings) joinFolded() {
+// joinFoldedEntries joins the entries of folded processes that have the same call site and type.
+func (all *holdings) joinFoldedEntries() {
 	type key struct {
 		site *site
 		kind ObjectType

@@ -32,7 +32,7 @@ func (s *stream) short(number uint32) {
 	if number%10 == 0 {
 		status = 9
 	}
-	s.ProcessEnded(number, End{Status: 0, Signal: status}, s.time)
+	s.NoteProcessEnded(number, End{Status: 0, Signal: status}, s.time)
 }
 
 // TestManyShortProcesses: those that ended long ago are one row, totals are exact, and memory does not grow.

@@ -151,7 +151,7 @@ func (ps *processes) slabRow(free spread) (Tag, bool) {
 		appendFreeClasses(&p.free.slabs, &t.Free)
 	}
 	sortClasses(t.Free)
-	t.Free = joinClasses(t.Free)
+	t.Free = joinEqualClasses(t.Free)
 	return t, len(t.Free) > 0 || t.Cached > 0
 }
 

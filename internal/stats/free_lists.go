@@ -46,7 +46,7 @@ func (cs *callSites) appendFreeBlock(b *heap.Block, s *processSite) {
 	c.last = b.Place
 	c.count++
 	s.markFreeListStale()
-	changeGauges(b, s, c, 1, n.idle)
+	changeFreeBlockGauges(b, s, c, 1, n.idle)
 }
 
 // removeFreeBlock takes a block out of its free list, for good.
@@ -70,15 +70,15 @@ func (cs *callSites) unlinkFreeBlock(b *heap.Block) {
 	}
 	c.count--
 	s.markFreeListStale()
-	changeGauges(b, s, c, -1, n.idle)
+	changeFreeBlockGauges(b, s, c, -1, n.idle)
 	if c.count == 0 {
 		s.classes.Remove(c.size)
 		cs.classes.ReturnPlace(n.class)
 	}
 }
 
-// changeGauges adds a free block to the gauges of its call site, or takes it off.
-func changeGauges(b *heap.Block, s *processSite, c *class, sign int64, idle bool) {
+// changeFreeBlockGauges adds a free block to the gauges of its call site, or takes it off.
+func changeFreeBlockGauges(b *heap.Block, s *processSite, c *class, sign int64, idle bool) {
 	bytes := sign * int64(b.Size)
 	cools := b.State == heap.Cooling
 	if cools {
@@ -97,8 +97,8 @@ func changeGauges(b *heap.Block, s *processSite, c *class, sign int64, idle bool
 	}
 }
 
-// noteCooled notes a free block that is cached from now on.
-func (cs *callSites) noteCooled(b *heap.Block) {
+// noteBlockCooled notes a free block that is cached from now on.
+func (cs *callSites) noteBlockCooled(b *heap.Block) {
 	n := &cs.blocks[b.Place]
 	s, bytes := n.site.finalSite(), int64(b.Size)
 	cs.classes.At(n.class).cooling--
@@ -147,15 +147,15 @@ func (cs *callSites) freeClasses(of []*processSite) []FreeClass {
 		})
 	}
 	sortClasses(list)
-	return joinClasses(list)
+	return joinEqualClasses(list)
 }
 
 func sortClasses(list []FreeClass) {
 	slices.SortFunc(list, func(a, b FreeClass) int { return cmp.Compare(a.Size, b.Size) })
 }
 
-// joinClasses makes one class of neighbours of the same size. These are the classes of several processes.
-func joinClasses(list []FreeClass) []FreeClass {
+// joinEqualClasses makes one class of neighbours of the same size. These are the classes of several processes.
+func joinEqualClasses(list []FreeClass) []FreeClass {
 	joined := list[:0]
 	for _, c := range list {
 		last := len(joined) - 1

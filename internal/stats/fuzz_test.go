@@ -19,7 +19,7 @@ func FuzzApply(f *testing.F) {
 			r.Payload = data[9:min(len(data), 9+int(data[8]))]
 			m.Apply(&r)
 			if data[1]&0x80 != 0 {
-				m.ProcessEnded(r.Process, End{int(data[2]), int(data[3]), uint64(data[1])}, r.Time)
+				m.NoteProcessEnded(r.Process, End{int(data[2]), int(data[3]), uint64(data[1])}, r.Time)
 			}
 			if data[1]&0x40 != 0 {
 				checkSane(t, m.Snapshot())

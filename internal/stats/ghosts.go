@@ -117,8 +117,8 @@ type Auto struct {
 // SetAutoSource sets the source of Snapshot.Auto. Call it before the first event.
 func (m *Model) SetAutoSource(auto func() *Auto) { m.auto = auto }
 
-// autoState returns Snapshot.Auto. A recording does not say whether the user took over.
-func (m *Model) autoState() *Auto {
+// autoForSnapshot returns Snapshot.Auto. A recording does not say whether the user took over.
+func (m *Model) autoForSnapshot() *Auto {
 	a := Auto{Steers: true}
 	switch {
 	case m.auto != nil:
@@ -126,6 +126,6 @@ func (m *Model) autoState() *Auto {
 	case !m.options.Auto:
 		return nil
 	}
-	a.Number, a.Said = m.measured.Decisions()
+	a.Number, a.Said = m.measured.AutoDecisions()
 	return &a
 }

@@ -40,8 +40,8 @@ func (r *ring[T]) currentSlot() *T { return &r.slots[r.at] }
 // window counts what happened in the last second.
 type window struct{ ring[Rates] }
 
-// sumFullSlots sums the full slots. NS is less than a second in the first second of the run.
-func (w *window) sumFullSlots() Rates {
+// ratesOfFullSlots sums the full slots. NS is less than a second in the first second of the run.
+func (w *window) ratesOfFullSlots() Rates {
 	var sum Rates
 	for i := range uint64(ringSlots) {
 		if i == w.slot%ringSlots {
@@ -131,7 +131,7 @@ func (h *history) closeSamples(started, slot uint64, gauges Sample) {
 	for n := uint64(len(h.samples)); n < slot/h.spacing; n++ {
 		s := gauges
 		s.Time = started + (n+1)*h.spacing*slotNS
-		s.joinSample(&h.pending)
+		s.mergeNextSample(&h.pending)
 		h.samples = append(h.samples, s)
 		h.pending = Sample{}
 	}
@@ -141,12 +141,12 @@ func (h *history) closeSamples(started, slot uint64, gauges Sample) {
 func (h *history) halveSamples() {
 	n := len(h.samples)
 	if n%2 == 1 {
-		h.pending.joinSample(&h.samples[n-1])
+		h.pending.mergeNextSample(&h.samples[n-1])
 	}
 	halved := make([]Sample, n/2)
 	for i := range halved {
 		halved[i] = h.samples[2*i+1]
-		halved[i].joinSample(&h.samples[2*i])
+		halved[i].mergeNextSample(&h.samples[2*i])
 	}
 	h.samples = halved
 	h.spacing *= 2
@@ -155,15 +155,15 @@ func (h *history) halveSamples() {
 // listSamples returns the samples so far, which are immutable.
 func (h *history) listSamples() []Sample { return h.samples[:len(h.samples):len(h.samples)] }
 
-// takeGaugesIfHigher takes the gauges if more is in use than ever since the last sample.
-func (s *Sample) takeGaugesIfHigher(a *account) {
+// raiseGauges takes the gauges if more is in use than ever since the last sample.
+func (s *Sample) raiseGauges(a *account) {
 	if heap.NonNegative(a.InUse) > s.InUse {
 		s.InUse, s.Cached, s.Cooling = heap.NonNegative(a.InUse), a.FreeBytes(), heap.NonNegative(a.Cooling)
 	}
 }
 
-// joinSample joins another sample: its counts, and its gauges if more was in use then.
-func (s *Sample) joinSample(o *Sample) {
+// mergeNextSample joins another sample: its counts, and its gauges if more was in use then.
+func (s *Sample) mergeNextSample(o *Sample) {
 	s.Hits += o.Hits
 	s.Misses += o.Misses
 	s.Creates += o.Creates
@@ -184,7 +184,7 @@ type since struct {
 // endIntervalAndSummarize ends an interval and begins the next with the present gauges. Only creates raise what is in use, so the most is in use
 // at the beginning or right after a create.
 func (s *since) endIntervalAndSummarize(a *account, lost uint64) recording.Summary {
-	s.most.takeGaugesIfHigher(a) // records that come late or in the wrong order may raise it, too
+	s.most.raiseGauges(a) // records that come late or in the wrong order may raise it, too
 	c := &a.counters
 	now := recording.Summary{
 		InUse: s.most.InUse, Cached: s.most.Cached, Cooling: s.most.Cooling,

@@ -14,12 +14,12 @@ func TestWindowKeepsTheLastFullSecond(t *testing.T) {
 		w.advanceToSlot(slot)
 		w.currentSlot().Hits = slot
 	}
-	got := w.sumFullSlots()
+	got := w.ratesOfFullSlots()
 	if want := uint64(14+23) * 10 / 2; got.Hits != want || got.NS != 1_000_000_000 {
 		t.Errorf("last() = %+v, want %d hits in a second: slots 14 to 23", got, want)
 	}
 	w.advanceToSlot(1 << 60)
-	if got := w.sumFullSlots(); got.Hits != 0 {
+	if got := w.ratesOfFullSlots(); got.Hits != 0 {
 		t.Errorf("%d hits after a long silence", got.Hits)
 	}
 }
@@ -28,7 +28,7 @@ func TestWindowOfAYoungRun(t *testing.T) {
 	var w window
 	w.currentSlot().Creates = 3
 	w.advanceToSlot(2)
-	if got := w.sumFullSlots(); got.Creates != 3 || got.NS != 2*slotNS {
+	if got := w.ratesOfFullSlots(); got.Creates != 3 || got.NS != 2*slotNS {
 		t.Errorf("last() = %+v, want 3 creates in 0.2 s", got)
 	}
 }
@@ -55,15 +55,15 @@ func TestTrendPoints(t *testing.T) {
 	}
 	w.raiseCurrent(50)
 	w.raiseCurrent(40)
-	if got := w.mostLately(); got != 50 {
+	if got := w.recentMost(); got != 50 {
 		t.Errorf("held() = %d, want 50", got)
 	}
 	w.advanceToSecond(9, 5)
-	if got := w.pointsSoFar().Points(); !slices.Equal(got, []uint64{10, 10, 20, 50}) || w.mostLately() != 50 {
-		t.Errorf("list() = %v, want the most of each second; held() = %d", got, w.mostLately())
+	if got := w.pointsSoFar().Points(); !slices.Equal(got, []uint64{10, 10, 20, 50}) || w.recentMost() != 50 {
+		t.Errorf("list() = %v, want the most of each second; held() = %d", got, w.recentMost())
 	}
 	w.advanceToSecond(10, 5)
-	if got := w.mostLately(); got != 5 {
+	if got := w.recentMost(); got != 5 {
 		t.Errorf("held() = %d after a second, want 5", got)
 	}
 	w.advanceToSecond(1000, 30)

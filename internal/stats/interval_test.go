@@ -36,13 +36,13 @@ func TestIntervalsAddUp(t *testing.T) {
 				InUse: most.InUse, Cached: most.Cached, Cooling: most.Cooling, Hits: now.Hits - most.Hits, Misses: now.Misses - most.Misses,
 				Creates: now.Creates - most.Creates, Releases: now.Releases - most.Releases, Lost: now.Lost - most.Lost,
 			}
-			got := m.SummarizeSinceLast()
+			got := m.SummarizeSinceLastCall()
 			if got != want {
 				t.Fatalf("seed %d, event %d: %+v, want %+v", seed, i, got, want)
 			}
 			var sum recording.Summary
 			for _, p := range m.processes.list {
-				own, _ := m.SummarizeProcessSinceLast(p.shown.Number)
+				own, _ := m.SummarizeProcessSinceLastCall(p.shown.Number)
 				sum.Hits, sum.Misses = sum.Hits+own.Hits, sum.Misses+own.Misses
 				sum.Creates, sum.Releases = sum.Creates+own.Creates, sum.Releases+own.Releases
 			}
@@ -65,15 +65,15 @@ func TestIntervalOfProcesses(t *testing.T) {
 	create(2, 50)
 	m.Apply(&wire.Record{Process: 2, Event: wire.Event{Time: 2, Kind: wire.KindLost, Size: 7}})
 	of := func(process uint32) recording.Summary {
-		i, known := m.SummarizeProcessSinceLast(process)
+		i, known := m.SummarizeProcessSinceLastCall(process)
 		if known != (process < 3) {
 			t.Errorf("process %d: known %v", process, known)
 		}
 		return i
 	}
 	for _, c := range []struct{ got, want recording.Summary }{
-		{m.SummarizeSinceLast(), recording.Summary{InUse: 150, Creates: 2, Lost: 7}},
-		{m.SummarizeSinceLast(), recording.Summary{InUse: 150}},
+		{m.SummarizeSinceLastCall(), recording.Summary{InUse: 150, Creates: 2, Lost: 7}},
+		{m.SummarizeSinceLastCall(), recording.Summary{InUse: 150}},
 		{of(1), recording.Summary{InUse: 100, Creates: 1}},
 		{of(2), recording.Summary{InUse: 50, Creates: 1, Lost: 7}},
 		{of(2), recording.Summary{InUse: 50}},

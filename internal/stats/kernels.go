@@ -31,8 +31,8 @@ type placedKernels struct {
 // placedMax bounds placedKernels: a program may make a kernel for each launch.
 const placedMax = 1024
 
-// placeOf returns the place of a process's kernel in the shares.
-func (k *kernelShares) placeOf(p *process, kernel uint64) uint8 {
+// placeOfKernel returns the place of a process's kernel in the shares.
+func (k *kernelShares) placeOfKernel(p *process, kernel uint64) uint8 {
 	placed := &p.placed
 	if placed.latest == kernel && kernel != 0 {
 		return placed.at
@@ -72,14 +72,14 @@ func (k *kernelShares) countUse(p *process, u wire.UseView) {
 	if o == nil || !o.Owns {
 		return
 	}
-	at, users := k.placeOf(p, u.Kernel()), elementAt(&k.objects, o.Place)
+	at, users := k.placeOfKernel(p, u.Kernel()), elementAt(&k.objects, o.Place)
 	if *users&(1<<at) != 0 {
 		return
 	}
 	*users |= 1 << at
 	s := &k.shares[at]
 	s.changeHeld(int64(o.Granted), int64(o.Size), 1, k.clock.second)
-	s.countCreate(o.OutcomeOfPresent(), k.clock.slot)
+	s.countCreate(o.PresentOutcome(), k.clock.slot)
 }
 
 // removeObject takes the memory of an object off.

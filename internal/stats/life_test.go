@@ -240,7 +240,7 @@ func TestFailuresByStatus(t *testing.T) {
 			m.Apply(&wire.Record{Process: 1, Event: wire.Event{Kind: wire.KindCreate, Outcome: wire.OutcomeFailed, Status: -int16(i + 1), Size: 10}})
 		}
 	}
-	s := m.Publish()
+	s := m.PublishSnapshot()
 	const all = 3 * StatusesMax * (3*StatusesMax + 1) / 2
 	for _, totals := range []Totals{s.Totals, s.Processes[0].Totals} {
 		if totals.Failures != all {

@@ -84,7 +84,7 @@ func TestMachineOfEnded(t *testing.T) {
 	s := newStream(Options{})
 	s.machine(wire.MachineRSS, 0, 1000)
 	s.miss(1, 1, 64, 64, 0)
-	s.ProcessEnded(1, End{Status: 0, Signal: 0}, s.time)
+	s.NoteProcessEnded(1, End{Status: 0, Signal: 0}, s.time)
 	s.machine(wire.MachineRSS, 0, 4000)
 	if f := s.Snapshot().Machine; f[0].Bytes != 1000 {
 		t.Errorf("the last process to end leaves %+v", f)

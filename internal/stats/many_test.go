@@ -27,7 +27,7 @@ func BenchmarkManySites(b *testing.B) {
 			m.Apply(&r)
 		}
 		model := used()
-		s := m.Publish()
+		s := m.PublishSnapshot()
 		b.ReportMetric(model-before, "MiB-model")
 		b.ReportMetric(used()-model, "MiB-snapshot")
 		runtime.KeepAlive(s)

@@ -171,7 +171,7 @@ var metricsExamples = []func(*stream) string{
 	},
 	func(s *stream) string {
 		s.miss(1, 1, 64, 64, 0)
-		s.ProcessEnded(1, End{Status: 0, Signal: 0}, s.time)
+		s.NoteProcessEnded(1, End{Status: 0, Signal: 0}, s.time)
 		left := s.Snapshot().Totals.InUse
 		s.process = 2
 		s.miss(1, 1, 32, 32, 0)

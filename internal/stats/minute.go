@@ -17,7 +17,7 @@ func (m *minute) closeSlots(started, slot uint64, gauges Sample, counts *Rates) 
 		s := gauges
 		s.Time = started + (m.slot+1)*slotNS
 		s.Hits, s.Misses, s.Creates, s.DriverNS, s.Reasons = counts.Hits, counts.Misses, counts.Creates, counts.DriverNanos, counts.Reasons
-		s.joinSample(&m.most)
+		s.mergeNextSample(&m.most)
 		m.appendSample(s)
 		m.most, counts = Sample{}, &Rates{}
 	}

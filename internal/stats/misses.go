@@ -26,7 +26,7 @@ type misses struct {
 
 // noteCreated notes a new object, if it is a miss.
 func (m *misses) noteCreated(p *process, s *processSite, o *heap.Object) {
-	if o.OutcomeOfPresent() != wire.OutcomeMiss || o.CarriedOver {
+	if o.PresentOutcome() != wire.OutcomeMiss || o.CarriedOver {
 		return
 	}
 	at := m.count % MissesMax
@@ -72,8 +72,8 @@ func (c *reasonCounts) addForReason(reason uint8, n uint64) {
 	}
 }
 
-// byReason returns the counts by reason.
-func (c *reasonCounts) byReason() (list [reasons]uint64) {
+// countsByReason returns the counts by reason.
+func (c *reasonCounts) countsByReason() (list [reasons]uint64) {
 	if c.each != nil {
 		return *c.each
 	}

@@ -54,8 +54,8 @@ func TestReasonsOverTime(t *testing.T) {
 		}
 	}
 	var c MissCounts
-	c.add(1, 65535)
-	if c.add(1, 2); c[1] != 65535 {
+	c.addMisses(1, 65535)
+	if c.addMisses(1, 2); c[1] != 65535 {
 		t.Errorf("%d", c[1])
 	}
 }
@@ -72,8 +72,8 @@ func TestReasonCounts(t *testing.T) {
 			want[v/2] += n
 			sum += n
 		}
-		if c.byReason() != want || c.all != sum {
-			t.Fatalf("%d, %v, want %d, %v", c.all, c.byReason(), sum, want)
+		if c.countsByReason() != want || c.all != sum {
+			t.Fatalf("%d, %v, want %d, %v", c.all, c.countsByReason(), sum, want)
 		}
 	})
 }

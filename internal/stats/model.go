@@ -129,7 +129,7 @@ func (m *Model) Apply(r *wire.Record) {
 		m.endCarriedOver()
 	}
 	if r.IsTimed() || !m.clock.begun {
-		m.countIfOutOfOrder(r)
+		m.countIfLate(r)
 		m.advanceTimeTo(r.Time)
 	}
 	m.events++
@@ -147,7 +147,7 @@ func (m *Model) Apply(r *wire.Record) {
 		p.heard = max(p.heard, r.Time)
 	}
 	if r.Kind == wire.KindMachine {
-		if !p.isIgnoredFromNow() {
+		if !p.ignoresFurtherReports() {
 			m.machine.noteMachineRecord(&p.machine, r.AsMachine())
 		}
 		return
@@ -164,9 +164,9 @@ func (m *Model) Apply(r *wire.Record) {
 	}
 }
 
-// countIfOutOfOrder counts creates and releases that come after records of a later time. The session puts events in order, but some are written
-// late, and those of a process before the session accepts it come after.
-func (m *Model) countIfOutOfOrder(r *wire.Record) {
+// countIfLate counts creates and releases that come after records of a later time. The session puts events in order, but some
+// are written late, and those of a process before the session accepts it come after.
+func (m *Model) countIfLate(r *wire.Record) {
 	if r.Time+disorderNS < m.latest && (r.Kind == wire.KindCreate || r.Kind == wire.KindRelease) && !r.CarriedOver() {
 		m.disordered++
 	}
@@ -195,13 +195,13 @@ func (m *Model) dispatchRecord(p *process, r *wire.Record) {
 		return
 	case wire.KindUse:
 		m.transfers.countUse(p, r)
-		m.pairs.handleUse(p, r)
+		m.pairs.handlePairedUse(p, r)
 		if !m.options.TransfersOnly {
 			m.totals.countUse(p, r.AsUse())
 			m.kernels.countUse(p, r.AsUse())
 			m.totals.subtractHeldInFlight(p, p.waits.handleUse(r.AsUse()))
 			if p.devicesOf.many {
-				m.totals.countMovedBetweenDevices(p, m.transfers.countBetween(p, r.AsUse()))
+				m.totals.countMovedBetweenDevices(p, m.transfers.countMovesBetweenDevices(p, r.AsUse()))
 			}
 		}
 	case wire.KindSync:
@@ -225,19 +225,19 @@ func (m *Model) dispatchRecord(p *process, r *wire.Record) {
 		m.totals.release = release{}
 		return
 	case wire.KindObject:
-		if !m.objects.countObject(p, r.AsObject()) {
+		if !m.objects.handleObjectRecord(p, r.AsObject()) {
 			m.heap.Unknown++
 		}
 	case wire.KindRetain:
 		m.pairs.handleRetain(p, r.AsRetain())
 	case wire.KindCooled: // the heap knows what it means
 	case wire.KindSpill:
-		if !p.isIgnoredFromNow() {
+		if !p.ignoresFurtherReports() {
 			m.spill.handleSpill(p, r.AsSpill())
 		}
 		return
 	default:
-		m.dispatchRare(p, r)
+		m.dispatchRareRecord(p, r)
 	}
 	m.heap.Apply(r)
 }
@@ -250,8 +250,8 @@ func (m *Model) endCarriedOver() {
 	}
 }
 
-// dispatchRare gives records of the kinds that come a few times per run to the observers.
-func (m *Model) dispatchRare(p *process, r *wire.Record) {
+// dispatchRareRecord gives records of the kinds that come a few times per run to the observers.
+func (m *Model) dispatchRareRecord(p *process, r *wire.Record) {
 	switch r.Kind {
 	case wire.KindProcess:
 		p.handleProcess(r, max(m.heap.Now(), r.Time), m.options.App)
@@ -300,7 +300,7 @@ func (m *Model) handleDiag(p *process, r *wire.Record) {
 	case kind == wire.DiagOutOfMemory:
 		m.postMortems.noteFailedCommand(p, r)
 	case kind == wire.DiagPlace:
-		p.handlePlaceDiag(r)
+		p.handleProcessPlace(r)
 	case kind == wire.DiagCallFailed:
 		m.failedCalls.countCall(m, p, r)
 	case m.notices.noteDiag(r):
@@ -327,8 +327,8 @@ type End struct {
 	OOMKillsNumber uint64 // 1 + the number of processes of its control group that the kernel ended for lack of memory; 0: unknown
 }
 
-// ProcessEnded notes that the session saw a process end at a time in ns. A process that made no OpenCL call is ignored.
-func (m *Model) ProcessEnded(number uint32, end End, time uint64) {
+// NoteProcessEnded notes that the session saw a process end at a time in ns. A process that made no OpenCL call is ignored.
+func (m *Model) NoteProcessEnded(number uint32, end End, time uint64) {
 	m.advanceTimeTo(time)
 	p := m.processes.findProcess(number)
 	if p == nil {
@@ -345,7 +345,7 @@ func (m *Model) ProcessEnded(number uint32, end End, time uint64) {
 	if !known {
 		m.marks.addMark(m.heap.Now(), wire.KindExit, processEndText(&p.shown))
 	}
-	m.heap.ProcessEnded(number)
+	m.heap.NoteProcessEnded(number)
 }
 
 // NoteDevicesAsked notes which devices programs asked for before a context, in words.
@@ -369,8 +369,8 @@ func (m *Model) NotePolicyWanted(name string, sequence uint64) {
 // MarkObjectCounts notes how many objects there are. Snapshots then say how many more there are. The last two notes are kept.
 func (m *Model) MarkObjectCounts() { m.objects.keepCountsForGrowth() }
 
-// ObjectsHeld returns how many objects of each type a process has now; nil when it is not known.
-func (m *Model) ObjectsHeld(process uint32) *[ObjectTypes]int64 {
+// HeldObjectCounts returns how many objects of each type a process has now; nil when it is not known.
+func (m *Model) HeldObjectCounts(process uint32) *[ObjectTypes]int64 {
 	if p := m.processes.findProcess(process); p != nil {
 		return &p.holds
 	}

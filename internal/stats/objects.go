@@ -102,7 +102,7 @@ type holding struct {
 	pairing           *Pairing // nil: the type is not Paired
 }
 
-func (h *holding) liveObjects() int64 { return int64(h.created - h.released) }
+func (h *holding) liveObjectCount() int64 { return int64(h.created - h.released) }
 
 type holdingKey struct {
 	process, tag uint32
@@ -121,8 +121,8 @@ type holdings struct {
 	half     uint64 // minutes times two, until now
 }
 
-// holdingOf returns the entry of a call site, nil when there are too many.
-func (all *holdings) holdingOf(p *process, tag uint32, kind ObjectType) *holding {
+// holdingOfSite returns the entry of a call site, nil when there are too many.
+func (all *holdings) holdingOfSite(p *process, tag uint32, kind ObjectType) *holding {
 	key := holdingKey{p.shown.Number, tag, kind}
 	if at, known := all.places[key]; known {
 		return &all.list[at]
@@ -143,25 +143,25 @@ func (all *holdings) holdingOf(p *process, tag uint32, kind ObjectType) *holding
 	return &all.list[len(all.list)-1]
 }
 
-// countObject takes an OBJECT. The counts in it only grow; records of several threads may come out of order. It returns false for a
-// type that this version does not know.
-func (all *holdings) countObject(p *process, v wire.ObjectView) bool {
+// handleObjectRecord takes an OBJECT. The counts in it only grow; records of several threads may come out of order. It returns
+// false for a type that this version does not know.
+func (all *holdings) handleObjectRecord(p *process, v wire.ObjectView) bool {
 	if int(v.Held()) >= int(SubBuffers) {
 		return false
 	}
-	h := all.holdingOf(p, v.Tag(), ObjectType(v.Held()))
+	h := all.holdingOfSite(p, v.Tag(), ObjectType(v.Held()))
 	if h == nil {
 		return true
 	}
-	before := h.liveObjects()
+	before := h.liveObjectCount()
 	h.created = max(h.created, v.Created())
 	h.untracked = max(h.untracked, v.Untracked())
 	h.released = min(max(h.released, v.Released()), h.created)
 	if v.CarriedOver() {
 		h.before = h.created
-		h.ago = [2]int64{h.liveObjects(), h.liveObjects()}
+		h.ago = [2]int64{h.liveObjectCount(), h.liveObjectCount()}
 	}
-	all.changeHeld(h, h.liveObjects()-before, max(h.liveObjects(), int64(min(v.Most(), h.created)))-h.liveObjects())
+	all.changeHeld(h, h.liveObjectCount()-before, max(h.liveObjectCount(), int64(min(v.Most(), h.created)))-h.liveObjectCount())
 	return true
 }
 
@@ -183,13 +183,13 @@ func typeWithoutOwnMemory(o *heap.Object) (kind ObjectType, is bool) {
 	return 0, false
 }
 
-// countShared counts a sub-buffer or an image of a buffer, or its release.
-func (all *holdings) countShared(p *process, o *heap.Object, released bool) {
+// countSharingObject counts a sub-buffer or an image of a buffer, or its release.
+func (all *holdings) countSharingObject(p *process, o *heap.Object, released bool) {
 	kind, is := typeWithoutOwnMemory(o)
 	if !is {
 		return
 	}
-	h := all.holdingOf(p, o.Tag, kind)
+	h := all.holdingOfSite(p, o.Tag, kind)
 	switch {
 	case h == nil:
 	case released:
@@ -208,7 +208,7 @@ func (all *holdings) countShared(p *process, o *heap.Object, released bool) {
 func (all *holdings) keepCountsForGrowth() {
 	for i := range all.list {
 		h := &all.list[i]
-		h.marked = [2]int64{h.marked[1], h.liveObjects()}
+		h.marked = [2]int64{h.marked[1], h.liveObjectCount()}
 	}
 }
 
@@ -220,9 +220,9 @@ func (all *holdings) advanceToSecond(second uint64) {
 	}
 	for i := range all.list {
 		h := &all.list[i]
-		h.ago = [2]int64{h.ago[1], h.liveObjects()}
+		h.ago = [2]int64{h.ago[1], h.liveObjectCount()}
 		if half > all.half+1 { // nothing happened meanwhile
-			h.ago[0] = h.liveObjects()
+			h.ago[0] = h.liveObjectCount()
 		}
 	}
 	all.half = half
@@ -248,9 +248,9 @@ func (all *holdings) listObjects() (objects, pairs []ObjectCount) {
 		c.Sites[at].addHolding(h)
 		c.Created += h.created - h.before
 		c.Untracked += h.untracked
-		c.Grown += h.liveObjects() - h.marked[0]
-		c.Lately += h.liveObjects() - h.marked[1]
-		c.Recent += h.liveObjects() - h.ago[0]
+		c.Grown += h.liveObjectCount() - h.marked[0]
+		c.Lately += h.liveObjectCount() - h.marked[1]
+		c.Recent += h.liveObjectCount() - h.ago[0]
 		c.Leaked += h.leakedCount()
 	}
 	list = slices.DeleteFunc(list, func(c ObjectCount) bool { return len(c.Sites) == 0 })
@@ -270,15 +270,15 @@ func (s *ObjectSite) addHolding(h *holding) {
 	if h.pairing != nil {
 		s.Pairing.addPairing(h.pairing)
 	}
-	live := heap.NonNegative(h.liveObjects())
+	live := heap.NonNegative(h.liveObjectCount())
 	if h.owner != nil && live > s.Most.Live {
 		s.Most = Opener{h.owner.shown.Number, live}
 	}
 	s.Live += live
 	s.Created += h.created - h.before
 	s.Leaked += h.leakedCount()
-	s.Grown += h.liveObjects() - h.marked[0]
-	s.Recent += h.liveObjects() - h.ago[0]
+	s.Grown += h.liveObjectCount() - h.marked[0]
+	s.Recent += h.liveObjectCount() - h.ago[0]
 }
 
 // leakedCount returns how many objects the process left behind when it ended.
@@ -289,7 +289,7 @@ func (h *holding) leakedCount() uint64 {
 	case !h.owner.ended || h.owner.shown.WasAborted():
 		return 0
 	}
-	return heap.NonNegative(h.liveObjects())
+	return heap.NonNegative(h.liveObjectCount())
 }
 
 // TypedSite is a call site with the type of its objects.

@@ -41,7 +41,7 @@ func TestObjectsCountSinceTheStart(t *testing.T) {
 	if shown.Unknown != 1 || len(shown.Tags) != 0 {
 		t.Errorf("%d unknown, and call sites of memory %+v", shown.Unknown, shown.Tags)
 	}
-	if held := s.ObjectsHeld(1); held[Events] != 100 || s.ObjectsHeld(9) != nil {
+	if held := s.HeldObjectCounts(1); held[Events] != 100 || s.HeldObjectCounts(9) != nil {
 		t.Errorf("the process holds %v", held)
 	}
 }
@@ -60,7 +60,7 @@ func TestObjectsThatShareMemory(t *testing.T) {
 	if len(running) != 2 || running[0].Type != SubBuffers || running[0].Live != 2 || running[0].Leaked != 0 || running[0].Created != 3 || running[0].Peak != 3 {
 		t.Errorf("while it runs: %+v", running)
 	}
-	s.ProcessEnded(1, End{Status: 0, Signal: 0}, s.time+1)
+	s.NoteProcessEnded(1, End{Status: 0, Signal: 0}, s.time+1)
 	ended := s.Snapshot().Objects
 	if ended[0].Leaked != 2 || ended[1].Type != ImagesOfBuffers || ended[1].Leaked != 1 || ended[1].Sites[0].Leaked != 1 {
 		t.Errorf("after its end: %+v", ended)
@@ -72,7 +72,7 @@ func TestObjectsHeldAtExit(t *testing.T) {
 	s := newStream(Options{})
 	s.feed(wire.ObjectFields{Held: wire.HeldEvent, Tag: 1, Created: 500, Released: 100, Most: 400, CarriedOver: true}.Event())
 	s.counted(wire.HeldEvent, 1, 600, 150, 450)
-	s.ProcessEnded(1, End{Status: 0, Signal: 9}, s.time+1)
+	s.NoteProcessEnded(1, End{Status: 0, Signal: 9}, s.time+1)
 	e := s.Snapshot().Objects[0]
 	if e.Live != 450 || e.Created != 100 || e.Leaked != 0 || e.Peak != 450 {
 		t.Errorf("%+v", e)

@@ -19,7 +19,7 @@ func (m observer) ObjectAllocated(hp *heap.Process, o *heap.Object, b *heap.Bloc
 	m.misses.noteCreated(p, s, o)
 	m.shares.countCreated(p, o, b)
 	m.transfers.countCopiedByCreate(p, o)
-	m.objects.countShared(p, o, false)
+	m.objects.countSharingObject(p, o, false)
 	m.totals.raiseHeldPeaks(p, o)
 }
 
@@ -29,7 +29,7 @@ func (m observer) ObjectReleased(hp *heap.Process, o *heap.Object, how heap.How)
 	m.sites.countReleased(o)
 	m.pairs.noteMemoryEnded(p, o, how)
 	if how == heap.Released || how == heap.Unknown {
-		m.objects.countShared(p, o, true)
+		m.objects.countSharingObject(p, o, true)
 	}
 	m.totals.countReleased(p, o, how)
 	if e := m.totals.release.exposed; how == heap.Released && e != wire.ExposedNo && e != wire.ExposedCleared {
@@ -54,7 +54,7 @@ func (m observer) BlockPooled(hp *heap.Process, b *heap.Block) {
 	p := m.processes.processOfHeap(hp)
 	if b.State != heap.Slab {
 		m.sites.addFreeBlock(b)
-		m.shares.changePooled(b, 1)
+		m.shares.changePooledOfShares(b, 1)
 	}
 	p.free.addBlock(b)
 	m.totals.raisePeaks(p)
@@ -67,7 +67,7 @@ func (m observer) BlockPooled(hp *heap.Process, b *heap.Block) {
 func (m observer) BlockUnpooled(hp *heap.Process, b *heap.Block, _ heap.How) {
 	if b.State != heap.Slab {
 		m.sites.removeFreeBlock(b)
-		m.shares.changePooled(b, -1)
+		m.shares.changePooledOfShares(b, -1)
 	}
 	m.processes.processOfHeap(hp).free.removeBlock(b)
 }
@@ -75,8 +75,8 @@ func (m observer) BlockUnpooled(hp *heap.Process, b *heap.Block, _ heap.How) {
 // BlockCooled implements heap.Observer.
 func (m observer) BlockCooled(hp *heap.Process, b *heap.Block) {
 	p := m.processes.processOfHeap(hp)
-	m.sites.noteCooled(b)
-	m.shares.noteCooled(b)
+	m.sites.noteBlockCooled(b)
+	m.shares.noteBlockCooled(b)
 	p.free.addBlock(b)
 	m.totals.raisePeaks(p)
 }
@@ -96,7 +96,7 @@ func (m observer) ProcessLeaving(hp *heap.Process) {
 	m.findIdleBlocks(m.heap.Now())
 	m.totals.copySharedAccount(p)
 	m.totals.subtractProcess(p)
-	p.kept.sites, p.kept.spread = m.sites.saveFigures(p), p.free.freeSpread()
+	p.kept.sites, p.kept.spread = m.sites.saveSiteFigures(p), p.free.freeSpread()
 	p.free.saveSlabRow()
 }
 
@@ -105,7 +105,7 @@ func (m observer) ProcessLeft(hp *heap.Process) {
 	p := m.processes.processOfHeap(hp)
 	m.machine.subtractProcess(&p.machine)
 	m.spill.subtractProcess(&p.spill)
-	m.sites.restoreFigures(p, p.kept.sites)
+	m.sites.restoreSiteFigures(p, p.kept.sites)
 	p.kept.sites = nil
 	p.free.reset(m.processes.seed)
 	p.kernels, p.placed = callsite.Kernels{}, placedKernels{}
@@ -126,6 +126,6 @@ func (m observer) ProcessesFolded(list []*heap.Process) {
 	}
 	m.sites.dropProcessSites(folded)
 	m.processes.dropFolded()
-	m.objects.joinFolded()
+	m.objects.joinFoldedEntries()
 	m.transfers.joinFlows()
 }

@@ -53,8 +53,8 @@ type pairSite struct {
 	pairing       *Pairing
 }
 
-// handleUse handles the USE of a map, an unmap, an acquire or a release of memory of OpenGL.
-func (x *pairs) handleUse(p *process, r *wire.Record) {
+// handlePairedUse handles the USE of a map, an unmap, an acquire or a release of memory of OpenGL.
+func (x *pairs) handlePairedUse(p *process, r *wire.Record) {
 	u := r.AsUse()
 	switch u.Command() {
 	case wire.CommandMap:
@@ -85,7 +85,7 @@ func (x *pairs) handleRetain(p *process, r wire.RetainView) {
 
 // noteOpened notes that a call site opened an object. placed: its range is known.
 func (x *pairs) noteOpened(p *process, kind ObjectType, object uint64, s pairSite, placed bool) {
-	h := x.holdings.holdingOf(p, s.tag, kind)
+	h := x.holdings.holdingOfSite(p, s.tag, kind)
 	if h == nil || p.heap.Object(object) == nil {
 		return
 	}
@@ -130,7 +130,7 @@ func (x *pairs) noteClosed(p *process, kind ObjectType, object uint64) {
 	for i := range e.sites[:last] {
 		e.sites[i].pairing.Guessed, o.pairing.Guessed = true, true
 	}
-	if h := x.holdings.holdingOf(p, o.tag, kind); h != nil {
+	if h := x.holdings.holdingOfSite(p, o.tag, kind); h != nil {
 		h.released++
 		x.holdings.changeHeld(h, -1, 0)
 	}

@@ -67,7 +67,7 @@ func TestMappingsOfTwoSites(t *testing.T) {
 	if len(sites) != 2 || sites[0].Tag != "tag 5" || sites[0].Live != 3 || sites[1].Live != 0 || !sites[0].Guessed {
 		t.Errorf("%+v", sites)
 	}
-	if holds := s.ObjectsHeld(1)[Mappings]; holds != 3 {
+	if holds := s.HeldObjectCounts(1)[Mappings]; holds != 3 {
 		t.Errorf("the process holds %d mappings", holds)
 	}
 }
@@ -103,7 +103,7 @@ func TestReferencesAreThoseOfRetains(t *testing.T) {
 			s.feed(wire.RetainFields{Object: 1, Tag: 9, Site: site, References: n + 2}.Event())
 		}
 		s.feed(wire.ReleaseFields{Object: 1, References: 3}.Event())
-		s.ProcessEnded(1, End{Status: 0}, s.time+1)
+		s.NoteProcessEnded(1, End{Status: 0}, s.time+1)
 		s.process = 2
 		s.miss(1, 1, 100, 100, 9) // another process: the first one leaves
 		got := onlyPair(t, s, References)

@@ -88,10 +88,11 @@ func (pms *postMortems) noteFailedCreate(p *process, c wire.CreateView) {
 	if !heap.FailedForLackOrSize(c, d.Largest) {
 		return
 	}
-	pms.addPostMortem(p, PostMortem{Call: "create of " + withArticle(c.Memory()), Status: wire.Status(wire.CreateStatus(c)), Size: c.Requested(), Device: d}, c.Tag(), nil)
+	pms.addPostMortem(p, PostMortem{Call: "create of " + kindWithArticle(c.Memory()), Status: wire.Status(wire.CreateStatus(c)),
+		Size: c.Requested(), Device: d}, c.Tag(), nil)
 }
 
-func withArticle(kind wire.Memory) string {
+func kindWithArticle(kind wire.Memory) string {
 	switch kind {
 	case wire.MemoryBuffer, wire.MemorySubBuffer, wire.MemoryPipe:
 		return "a " + kind.WordsForCreated()
@@ -107,7 +108,7 @@ func (pms *postMortems) noteFailedCommand(p *process, r *wire.Record) {
 	device := p.devices.shownDeviceOf(r.AsDiag().Scope())
 	d := PostMortem{Call: f.Function, Command: true, Kernel: f.Kernel, Status: wire.Status(f.Status), Device: device, Given: f.Size}
 	if o := p.heap.Object(r.AsDiag().Object()); o != nil {
-		d.First = p.ownAccount().counters.Uses > 0 && o.Outcome != wire.OutcomeHit && p.heap.Untouched(o)
+		d.First = p.ownAccount().counters.Uses > 0 && o.Outcome != wire.OutcomeHit && p.heap.IsUntouched(o)
 	}
 	pms.addPostMortem(p, d, r.AsDiag().Tag(), p.shortage.siteOfCommand(r, &f))
 }
@@ -172,7 +173,7 @@ func (pms *postMortems) fillInMemory(p *process, pm *postMortem) {
 	}
 	pm.LargestCreated, pm.GivenBack, p.shortage.drained = p.shortage.largest, p.shortage.drained, Part{}
 	pm.UsesKnown = p.ownAccount().counters.Uses > 0
-	pms.findHolders(p, pm)
+	pms.findHoldingSites(p, pm)
 }
 
 // bytesOfOtherProcesses returns what other processes have on the device of a process.
@@ -186,8 +187,8 @@ func (pms *postMortems) bytesOfOtherProcesses(p *process) (sum uint64) {
 	return sum
 }
 
-// findHolders finds which call sites hold the memory.
-func (pms *postMortems) findHolders(p *process, pm *postMortem) {
+// findHoldingSites finds which call sites hold the memory.
+func (pms *postMortems) findHoldingSites(p *process, pm *postMortem) {
 	places := map[*processSite]int{}
 	for _, o := range p.heap.Objects() {
 		if !o.Owns {
@@ -213,7 +214,7 @@ func (pms *postMortems) findHolders(p *process, pm *postMortem) {
 		if age <= pm.Age/2 {
 			h.recent += o.Granted
 		}
-		if p.heap.Untouched(o) {
+		if p.heap.IsUntouched(o) {
 			if o.Outcome != wire.OutcomeHit && !o.SubAllocation { // commands may have used memory that had another owner
 				pm.Untouched.addBuffer(o.Granted)
 			}

@@ -20,8 +20,8 @@ func TestPlanServesARecordedLoop(t *testing.T) {
 		}
 		m.Apply(r)
 	}
-	m.Publish()
-	s := m.Published()
+	m.PublishSnapshot()
+	s := m.PublishedSnapshot()
 	p := &s.Totals.Plans
 	if p.Installed != 1 || p.Places != 10 || p.Arenas != p.Bound || p.Arenas != 492160 || p.PlannableRequests() != 600 {
 		t.Errorf("%+v", p)

@@ -198,7 +198,7 @@ func TestKilledWhileItHeldMemory(t *testing.T) {
 			s.Apply(&wire.Record{Process: 1, Event: wire.ExitFields{Time: s.time + 1, Status: status, OOMKillsNumber: kills}.Event()})
 		}
 	}
-	end := func(e End) func(*stream) { return func(s *stream) { s.ProcessEnded(1, e, s.time+1) } }
+	end := func(e End) func(*stream) { return func(s *stream) { s.NoteProcessEnded(1, e, s.time+1) } }
 	for name, test := range map[string]struct {
 		end  func(*stream)
 		free bool
@@ -256,7 +256,7 @@ func TestKilledLately(t *testing.T) {
 			if noticed := s.time + 3e9; recorded {
 				s.Apply(&wire.Record{Process: 1, Event: wire.ExitFields{Time: noticed, Status: 137}.Event()})
 			} else {
-				s.ProcessEnded(1, End{Signal: 9}, noticed)
+				s.NoteProcessEnded(1, End{Signal: 9}, noticed)
 			}
 			if got := s.Snapshot().PostMortems; len(got) != 1 || got[0].Time != s.time || got[0].Lately != want || got[0].Holders[0].Newest != 0 {
 				t.Errorf("after %d ns: %+v, want %+v at %d", age, got, want, s.time)
@@ -315,11 +315,11 @@ func TestOutlivingProcessesLeakNothing(t *testing.T) {
 	outlives := Process{PID: 1, Totals: live, Tags: []Tag{{Name: "a", Live: 1, InUse: 4}}}
 	leaks := Process{State: Exited, Orderly: true, Totals: live, Tags: []Tag{{Name: "b", Live: 1, InUse: 2}}}
 	s := &Snapshot{Finished: 1, Processes: []Process{outlives, leaks}}
-	if left := s.LeftBehind(); len(left) != 1 || left[0].Name != "b" || s.WasAllHeldByKilled() {
+	if left := s.MemoryLeftBehind(); len(left) != 1 || left[0].Name != "b" || s.WasAllHeldByKilled() {
 		t.Errorf("left behind: %+v", left)
 	}
 	s.Finished = 0
-	if left := s.LeftBehind(); len(left) != 2 {
+	if left := s.MemoryLeftBehind(); len(left) != 2 {
 		t.Errorf("while it runs: %+v", left)
 	}
 	for pid, held := range []bool{false, true} {

@@ -77,8 +77,8 @@ type process struct {
 	}
 }
 
-// isIgnoredFromNow reports whether further reports about the process are ignored.
-func (p *process) isIgnoredFromNow() bool { return p.gone || p.heap.Left }
+// ignoresFurtherReports reports whether further reports about the process are ignored.
+func (p *process) ignoresFurtherReports() bool { return p.gone || p.heap.Left }
 
 // ownAccount returns the account of the process alone.
 func (p *process) ownAccount() *account { return p.accounts[0] }
@@ -131,7 +131,7 @@ func (ps *processes) countDevicesOf(p *process) int {
 
 // deviceMemoryOf returns Process.DeviceMemory. For a process that described no device it is the memory of the device that is shown.
 func (ps *processes) deviceMemoryOf(p *process) uint64 {
-	switch d := p.devices.chosenDevice(); {
+	switch d := p.devices.deviceOfFirstContext(); {
 	case ps.deviceMemory > 0:
 		return ps.deviceMemory
 	case d != nil:
@@ -177,8 +177,8 @@ func (p *process) handleProcess(r *wire.Record, now uint64, app string) {
 	p.shown.App = cmp.Or(app, callsite.CleanFunctionName([]byte(wire.ProgramNameOf(p.shown.Program, p.shown.Arguments))))
 }
 
-// handlePlaceDiag handles the DIAG of a process's place.
-func (p *process) handlePlaceDiag(r *wire.Record) {
+// handleProcessPlace handles the DIAG of a process's place.
+func (p *process) handleProcessPlace(r *wire.Record) {
 	p.shown.Place = wire.ParsePlace(r.Payload)
 	p.shown.App = cmp.Or(p.shown.Place.App, p.shown.App)
 }
@@ -227,7 +227,7 @@ const processHistoryMax = 150
 func (m *Model) rowOfProcess(p *process) Process {
 	p.shown.Machine, p.shown.DeviceMemory, p.shown.Devices = p.machine.listFigures(), m.processes.deviceMemoryOf(p),
 		m.processes.countDevicesOf(p)
-	if d := p.devices.chosenDevice(); d != nil {
+	if d := p.devices.deviceOfFirstContext(); d != nil {
 		p.shown.Device = d.Name
 	}
 	if p.changed && !p.heap.Left {
@@ -240,7 +240,7 @@ func (m *Model) rowOfProcess(p *process) Process {
 				p.shown.Tags = append(p.shown.Tags, t)
 			}
 		}
-		p.shown.Window, p.shown.History = p.ownAccount().window.sumFullSlots(), p.ownAccount().history.listSamples()
+		p.shown.Window, p.shown.History = p.ownAccount().window.ratesOfFullSlots(), p.ownAccount().history.listSamples()
 	}
 	p.changed = false
 	return p.shown

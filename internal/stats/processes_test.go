@@ -79,7 +79,7 @@ func TestEndedProcessKeepsItsTags(t *testing.T) {
 	s := twoBlurs()
 	s.miss(5, 5, 8, 8, 4)
 	before := s.Snapshot().Processes[1].Tags
-	s.ProcessEnded(2, End{Status: 0, Signal: 0}, s.time)
+	s.NoteProcessEnded(2, End{Status: 0, Signal: 0}, s.time)
 	s.process = 1
 	s.hit(9, 2, 32, 32, 7)
 	s.process = 2
@@ -104,7 +104,7 @@ func TestEndedProcessKeepsItsTags(t *testing.T) {
 func TestEndedProcessGetsAKnownName(t *testing.T) {
 	s := twoBlurs()
 	s.miss(5, 5, 8, 8, 4)
-	s.ProcessEnded(2, End{Status: 0, Signal: 0}, s.time)
+	s.NoteProcessEnded(2, End{Status: 0, Signal: 0}, s.time)
 	s.process = 1
 	s.hit(9, 2, 32, 32, 7)
 	s.process = 2

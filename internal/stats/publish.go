@@ -22,12 +22,12 @@ func (m *Model) Snapshot() *Snapshot {
 		Arguments:     m.options.Arguments,
 		Policy:        m.options.Policy,
 		Change:        m.policies.changeForSnapshot(),
-		Auto:          m.autoState(),
+		Auto:          m.autoForSnapshot(),
 		Limits:        slices.Clone(m.limits.list),
 		Device:        m.processes.device.Device,
 		Totals:        m.totals.makeTotals(free),
 		IdleSince:     m.mostlyIdleSince(free, m.heap.Now()),
-		Window:        m.totals.run.window.sumFullSlots(),
+		Window:        m.totals.run.window.ratesOfFullSlots(),
 		History:       m.totals.run.history.listSamples(),
 		Minute:        m.totals.minute.listSamples(),
 		Tags:          m.sites.listTags(),
@@ -39,7 +39,7 @@ func (m *Model) Snapshot() *Snapshot {
 		Kernels:       m.kernels.listKernels(),
 		Marks:         slices.Clone(m.marks.list),
 		Misses:        m.misses.listMisses(),
-		Findings:      m.findings.listFindings(m.sites.untagged, m.processes.areSeveral()),
+		Findings:      m.findings.listInOrder(m.sites.untagged, m.processes.areSeveral()),
 		OtherFindings: m.findings.others,
 		PostMortems:   m.postMortems.listPostMortems(m.processes.areSeveral()),
 		FailedCalls:   m.failedCalls.listCalls(m.sites.untagged, m.processes.areSeveral()),
@@ -117,12 +117,12 @@ func (m *Model) Fragmentation() float64 {
 // CallSiteCount returns the number of call sites. A site counts once for each of its processes.
 func (m *Model) CallSiteCount() int { return m.sites.count }
 
-// Publish builds a snapshot and makes it the one that Published returns.
-func (m *Model) Publish() *Snapshot {
+// PublishSnapshot builds a snapshot and makes it the one that Published returns.
+func (m *Model) PublishSnapshot() *Snapshot {
 	s := m.Snapshot()
 	m.published.Store(s)
 	return s
 }
 
-// Published returns the snapshot that was published last, nil before the first. Any goroutine may call it.
-func (m *Model) Published() *Snapshot { return m.published.Load() }
+// PublishedSnapshot returns the snapshot that was published last, nil before the first. Any goroutine may call it.
+func (m *Model) PublishedSnapshot() *Snapshot { return m.published.Load() }

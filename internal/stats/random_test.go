@@ -13,7 +13,7 @@ import (
 
 // simulate makes a run of two processes that do not end.
 func simulate(seed uint64, steps int) []wire.Record {
-	return randomrun.Make(seed, randomrun.Options{
+	return randomrun.MakeRun(seed, randomrun.Options{
 		Steps: steps, Gap: 2_000_000, Exits: randomrun.Never, NoOvertaking: true, Names: []string{"f\ta.c\t1\tx", "g\ta.c\t2\tx", ""},
 	})
 }
@@ -97,7 +97,7 @@ func TestOldSnapshotsDoNotChange(t *testing.T) {
 		}
 	}
 	end := records[len(records)-1].Time
-	m.ProcessEnded(1, End{Status: 0, Signal: 0}, end)
+	m.NoteProcessEnded(1, End{Status: 0, Signal: 0}, end)
 	m.AdvanceTime(end + 1<<40)
 	m.Snapshot()
 	for i, p := range pairs {

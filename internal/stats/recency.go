@@ -23,7 +23,7 @@ const recencyMax = 256
 func (r *Recency) AddProcess(p *heap.Process, now uint64) {
 	for _, o := range p.Objects() {
 		since, known := p.ObjectIdleSince(o)
-		if p.Untouched(o) {
+		if p.IsUntouched(o) {
 			since, known = o.Started, true
 		}
 		if known && o.Owns {

@@ -17,7 +17,7 @@ func TestProcessesAndTheirEnds(t *testing.T) {
 	s := newStream(Options{})
 	s.feed(wire.Event{Kind: wire.KindProcess, Object: 4711, Link: 4700}, []byte("/bin/blur\x00-n\x005\x00")...)
 	s.miss(1, 1, 64, 64, 1)
-	s.ProcessEnded(1, End{Status: 0, Signal: 11}, s.time+1)
+	s.NoteProcessEnded(1, End{Status: 0, Signal: 11}, s.time+1)
 	snapshot := s.Snapshot()
 	want := Process{
 		Number: 1, PID: 4711, Parent: 4700, Program: "/bin/blur", App: "blur", Arguments: []string{"-n", "5"},
@@ -63,7 +63,7 @@ func TestExitHandlersMayStillRelease(t *testing.T) {
 	if got := snapshot.Processes[1].Totals; got.Cached != 64 || got.LargestCached != 64 {
 		t.Errorf("the ended process's own totals changed: %+v", got)
 	}
-	s.ProcessEnded(1, End{Status: 3, Signal: 0}, s.time)
+	s.NoteProcessEnded(1, End{Status: 3, Signal: 0}, s.time)
 	if got := s.Snapshot().Processes[1]; got.State != Exited || got.Status != 3 {
 		t.Errorf("process is %+v", got)
 	}
@@ -260,12 +260,12 @@ func TestMarks(t *testing.T) {
 
 func TestPublish(t *testing.T) {
 	m := New(Options{Program: "p", Policy: "futhark"})
-	if m.Published() != nil {
+	if m.PublishedSnapshot() != nil {
 		t.Error("something was published before the first time")
 	}
 	m.SetRecording("x.gmt", 12)
-	s := m.Publish()
-	if m.Published() != s || s.Policy != "futhark" || s.Program != "p" || s.Recording != (Recording{"x.gmt", 12}) {
+	s := m.PublishSnapshot()
+	if m.PublishedSnapshot() != s || s.Policy != "futhark" || s.Program != "p" || s.Recording != (Recording{"x.gmt", 12}) {
 		t.Errorf("published %+v", s)
 	}
 }
@@ -349,7 +349,7 @@ func TestSignalsInExitHandlers(t *testing.T) {
 				if want {
 					end = End{Signal: 9}
 				}
-				s.ProcessEnded(1, end, s.time+1)
+				s.NoteProcessEnded(1, end, s.time+1)
 			}
 			s.Apply(&wire.Record{Process: 1, Event: wire.ExitFields{Time: s.time + 1, Status: 137}.Event()})
 			if got := s.Snapshot(); got.Processes[0].WasAborted() != want || len(got.PostMortems) > 0 != want {

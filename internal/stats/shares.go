@@ -91,8 +91,8 @@ func (s *share) beginSecond(second uint64) {
 	s.most[0], s.second = s.inUse, second
 }
 
-// changeFree adds free blocks, or takes them off.
-func (s *share) changeFree(cools bool, bytes, blocks int64) {
+// changeFreeBlocks adds free blocks, or takes them off.
+func (s *share) changeFreeBlocks(cools bool, bytes, blocks int64) {
 	if cools {
 		s.cooling += bytes
 		return

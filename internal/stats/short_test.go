@@ -26,7 +26,7 @@ func TestShortProcesses(t *testing.T) {
 			s.Apply(&wire.Record{Event: wire.ExitFields{Time: s.time}.Event(), Process: n})
 			s.time += slotNS
 			s.AdvanceTime(s.time)
-			s.Publish()
+			s.PublishSnapshot()
 		}
 	}
 	const processes, most = 300, 9 << 10
@@ -56,7 +56,7 @@ func TestNothingIsIdleAfterItsEnd(t *testing.T) {
 		s.feed(wire.Event{Kind: wire.KindRelease, Object: 1, Outcome: wire.OutcomeCached, Time: streamStart + second})
 		s.feed(wire.Event{Kind: wire.KindRelease, Object: 2, Outcome: wire.OutcomeCached, Time: streamStart + 7*second})
 		s.AdvanceTime(streamStart + 7*second + second/10)
-		s.ProcessEnded(1, End{}, streamStart+7*second+second/10)
+		s.NoteProcessEnded(1, End{}, streamStart+7*second+second/10)
 		s.AdvanceTime(streamStart + 60*second)
 		run := s.Snapshot()
 		got := run.Processes[slices.IndexFunc(run.Processes, func(p Process) bool { return p.Number == 1 })].Totals
@@ -78,7 +78,7 @@ func TestIdleInExitHandlers(t *testing.T) {
 	exit := wire.ExitFields{Time: streamStart + 7*second}.Event()
 	s.feed(exit)
 	s.AdvanceTime(streamStart + 10*second)
-	s.ProcessEnded(1, End{}, streamStart+12*second)
+	s.NoteProcessEnded(1, End{}, streamStart+12*second)
 	s.AdvanceTime(streamStart + 60*second)
 	if got := s.Snapshot().Totals.Idle; got != 300 {
 		t.Errorf("%d are idle, want 300", got)

@@ -140,7 +140,7 @@ func (cs *callSites) mergeFigures(from, to *siteFigures) {
 	to.hits += from.hits
 	to.exposed += from.exposed
 	to.early.addEarly(from.early)
-	for i, n := range from.misses.byReason() {
+	for i, n := range from.misses.countsByReason() {
 		to.misses.addForReason(uint8(i), n)
 	}
 	to.peak = max(to.peak, from.peak)

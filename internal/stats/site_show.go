@@ -38,8 +38,8 @@ func (cs *callSites) rowOfSite(s *site, f *siteFigures, of []*processSite) Tag {
 		Live: heap.NonNegative(f.live), InUse: heap.NonNegative(f.inUse), Requested: heap.NonNegative(f.requested),
 		Cached: heap.NonNegative(f.cached), Cooling: heap.NonNegative(f.cooling), Idle: heap.NonNegative(f.idle),
 		CachedCount: heap.NonNegative(f.blocks),
-		Hits:        f.hits, Misses: f.misses.all, MissReasons: f.misses.byReason(),
-		Creates: f.creates, Exposed: f.exposed, Window: f.pace.countInFullSlots(cs.clock.slot), PeakInUse: f.peak, Held: f.trend.mostLately(),
+		Hits:        f.hits, Misses: f.misses.all, MissReasons: f.misses.countsByReason(),
+		Creates: f.creates, Exposed: f.exposed, Window: f.pace.countInFullSlots(cs.clock.slot), PeakInUse: f.peak, Held: f.trend.recentMost(),
 		Trend: f.trend.pointsSoFar(), Free: f.free, InFlight: f.early,
 	}
 }
@@ -52,8 +52,8 @@ func (cs *callSites) refreshFigures(f *siteFigures, of []*processSite) {
 	}
 }
 
-// saveFigures copies what a process has of each call site, to be shown when its memory has left the heap.
-func (cs *callSites) saveFigures(p *process) []siteFigures {
+// saveSiteFigures copies what a process has of each call site, to be shown when its memory has left the heap.
+func (cs *callSites) saveSiteFigures(p *process) []siteFigures {
 	kept := make([]siteFigures, len(p.sites))
 	for i, s := range p.sites {
 		cs.copySharedFigures(s.site) // the site loses what the process holds
@@ -64,8 +64,8 @@ func (cs *callSites) saveFigures(p *process) []siteFigures {
 	return kept
 }
 
-// restoreFigures gives the call sites of a process the gauges that keep copied.
-func (cs *callSites) restoreFigures(p *process, kept []siteFigures) {
+// restoreSiteFigures gives the call sites of a process the gauges that keep copied.
+func (cs *callSites) restoreSiteFigures(p *process, kept []siteFigures) {
 	for i, s := range p.sites {
 		k := &kept[i]
 		s.live, s.inUse, s.requested = k.live, k.inUse, k.requested

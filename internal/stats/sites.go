@@ -266,7 +266,7 @@ func (f *siteFigures) countCreate(o *heap.Object, slot uint64) {
 	f.creates++
 	f.live++
 	f.pace.countAt(slot)
-	switch o.OutcomeOfPresent() {
+	switch o.PresentOutcome() {
 	case wire.OutcomeHit:
 		f.hits++
 	case wire.OutcomeMiss:

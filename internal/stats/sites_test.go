@@ -70,7 +70,7 @@ func TestUntaggedTrendOfAProcess(t *testing.T) {
 func TestLateNamesOfAnEndedProcess(t *testing.T) {
 	s := newStream(Options{})
 	s.miss(1, 1, 64, 64, 1)
-	s.ProcessEnded(1, End{Status: 0, Signal: 0}, s.time)
+	s.NoteProcessEnded(1, End{Status: 0, Signal: 0}, s.time)
 	s.process = 2
 	s.feed(wire.Event{Kind: wire.KindSync}) // takes what the other one had off
 	s.process = 1

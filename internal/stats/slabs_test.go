@@ -172,7 +172,7 @@ func TestSlabsOfAProcessThatEnded(t *testing.T) {
 	s.slab(1, 1000)
 	s.part(wire.OutcomeMiss, 1, 2, 300)
 	s.gauge(700, 400, 2, 400*400+300*300)
-	s.ProcessEnded(1, End{Status: 0, Signal: 0}, s.time)
+	s.NoteProcessEnded(1, End{Status: 0, Signal: 0}, s.time)
 	checkGauges(t, s.Snapshot(), 300, 700, 0)
 	s.process = 2
 	s.slab(1, 64)
@@ -207,7 +207,7 @@ func TestBooksSurviveDisorder(t *testing.T) {
 			}
 		}
 		checkSane(t, m.Snapshot())
-		m.ProcessEnded(1, End{Status: 0, Signal: 0}, end)
+		m.NoteProcessEnded(1, End{Status: 0, Signal: 0}, end)
 		m.Apply(&wire.Record{Event: wire.Event{Kind: wire.KindThread}, Process: 3})
 		m.AdvanceTime(end + 10*slotNS)
 		checkSums(t, m)

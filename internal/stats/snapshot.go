@@ -88,8 +88,8 @@ func (s *Snapshot) WhyNothingCarved() string {
 	return s.WholeBlocks
 }
 
-// BeforeAttachTag returns the tag of what was there before programs were watched, nil when nothing of it was seen.
-func (s *Snapshot) BeforeAttachTag() *Tag {
+// TagBeforeAttach returns the tag of what was there before programs were watched, nil when nothing of it was seen.
+func (s *Snapshot) TagBeforeAttach() *Tag {
 	i := slices.IndexFunc(s.Tags, func(t Tag) bool { return t.Name == wire.BeforeAttach })
 	if i < 0 {
 		return nil
@@ -145,7 +145,7 @@ func (s *Snapshot) WasAllHeldByKilled() bool {
 		if p.Totals.LiveBuffers == 0 {
 			continue
 		}
-		if !s.MayRelease(p) {
+		if !s.IsNotKnownToLeak(p) {
 			return false
 		}
 		held = true
@@ -153,21 +153,21 @@ func (s *Snapshot) WasAllHeldByKilled() bool {
 	return held
 }
 
-// MayRelease reports whether nothing shows that a process leaks its memory in use: a signal killed it, it aborted, it gave up when memory
-// was short, or it outlived the program. Imported recordings have neither process ids nor ends of processes.
-func (s *Snapshot) MayRelease(p *Process) bool {
+// IsNotKnownToLeak reports whether nothing shows that a process leaks its memory in use: a signal killed it, it aborted, it
+// gave up when memory was short, or it outlived the program. Imported recordings have neither process ids nor ends of processes.
+func (s *Snapshot) IsNotKnownToLeak(p *Process) bool {
 	return p.WasAborted() || s.Finished > 0 && p.State == Running && p.PID != 0
 }
 
-// LeftBehind returns what processes left behind, by call site. Where some leaked, it leaves out what others may release. The call sites of
-// processes that share a row are unknown: they have one without a name.
-func (s *Snapshot) LeftBehind() (left []Tag) {
+// MemoryLeftBehind returns what processes left behind, by call site. Where some leaked, it leaves out what others may release.
+// The call sites of processes that share a row are unknown: they have one without a name.
+func (s *Snapshot) MemoryLeftBehind() (left []Tag) {
 	held, places := s.WasAllHeldByKilled(), map[string]int{}
 	for i := range s.Processes {
 		p := &s.Processes[i]
 		tags := p.Tags
 		switch {
-		case p.Totals.LiveBuffers == 0 || s.MayRelease(p) && !held:
+		case p.Totals.LiveBuffers == 0 || s.IsNotKnownToLeak(p) && !held:
 			continue
 		case len(s.Processes) == 1:
 			tags = s.Tags
@@ -333,12 +333,12 @@ type Rates struct {
 // MissCounts are misses by reason; a count stays at its largest.
 type MissCounts [wire.MissPolicy + 1]uint16
 
-// add adds n misses for a reason.
-func (c *MissCounts) add(reason int, n uint16) { c[reason] += min(n, math.MaxUint16-c[reason]) }
+// addMisses adds n misses for a reason.
+func (c *MissCounts) addMisses(reason int, n uint16) { c[reason] += min(n, math.MaxUint16-c[reason]) }
 
 func (c *MissCounts) addCounts(o *MissCounts) {
 	for i, n := range o {
-		c.add(i, n)
+		c.addMisses(i, n)
 	}
 }
 

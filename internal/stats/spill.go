@@ -87,14 +87,14 @@ func (s *spill) handleSpill(p *process, v wire.SpillView) {
 	case wire.SpillIn:
 		s.In.addSpill(v)
 		own.movesAt(v.Tag())[1].addSpill(v)
-		s.noteReturn(own, v)
+		s.noteBufferReturn(own, v)
 	case wire.SpillOut:
 		s.Out.addSpill(v)
 		own.movesAt(v.Tag())[0].addSpill(v)
-		s.noteLeaving(own, v)
+		s.noteBufferLeaving(own, v)
 	case wire.SpillClean:
 		s.Clean.addSpill(v)
-		s.noteLeaving(own, v)
+		s.noteBufferLeaving(own, v)
 	case wire.SpillEnd:
 		delete(own.out, v.Object())
 	case wire.SpillStall:
@@ -107,8 +107,8 @@ func (s *spill) handleSpill(p *process, v wire.SpillView) {
 	}
 }
 
-// noteLeaving notes a buffer that leaves the device.
-func (s *spill) noteLeaving(own *processSpill, v wire.SpillView) {
+// noteBufferLeaving notes a buffer that leaves the device.
+func (s *spill) noteBufferLeaving(own *processSpill, v wire.SpillView) {
 	if s.began == 0 {
 		s.began = v.Time()
 	}
@@ -121,8 +121,9 @@ func (s *spill) noteLeaving(own *processSpill, v wire.SpillView) {
 	}
 }
 
-// noteReturn notes a buffer that comes back. To keep it, the device would have had to hold as well what is resident and what left later.
-func (s *spill) noteReturn(own *processSpill, v wire.SpillView) {
+// noteBufferReturn notes a buffer that comes back. To keep it, the device would have had to hold as well what is resident and
+// what left later.
+func (s *spill) noteBufferReturn(own *processSpill, v wire.SpillView) {
 	if left, known := own.out[v.Object()]; known {
 		s.distance.Add(min(s.Resident+s.taken-left, s.Resident+s.Spilled))
 	}

@@ -40,7 +40,7 @@ func TestSpillIsOfAllProcesses(t *testing.T) {
 		t.Error(diff)
 	}
 	s.process = 1
-	s.ProcessEnded(1, End{Status: 0, Signal: 0}, s.time+1)
+	s.NoteProcessEnded(1, End{Status: 0, Signal: 0}, s.time+1)
 	s.AdvanceTime(s.time + 1e12)
 	if got := s.Snapshot().Spill; got.Resident != 50 || got.Spilled != 0 || got.Thrashing {
 		t.Errorf("after the first process: %+v", got)
@@ -62,7 +62,7 @@ func TestWaitingForATenthIsThrashing(t *testing.T) {
 		if got := s.Snapshot().Spill; got.Thrashing != test.want {
 			t.Errorf("waited %d of 1 ms: %+v", test.stalled, got)
 		}
-		s.ProcessEnded(s.process, End{Status: 0, Signal: 0}, began+1_000_000)
+		s.NoteProcessEnded(s.process, End{Status: 0, Signal: 0}, began+1_000_000)
 		s.AdvanceTime(began + 1e12) // what is looked at after the end
 		if got := s.Snapshot().Spill; got.Thrashing != test.want {
 			t.Errorf("waited %d of 1 ms, and ended: %+v", test.stalled, got)

@@ -84,19 +84,19 @@ func (t *totals) countCreated(p *process, o *heap.Object) {
 func (t *totals) raiseHeldPeaks(p *process, o *heap.Object) {
 	t.raisePeaks(p)
 	if !o.CarriedOver {
-		t.minute.most.takeGaugesIfHigher(&t.run)
+		t.minute.most.raiseGauges(&t.run)
 		for _, a := range p.accounts {
-			a.history.pending.takeGaugesIfHigher(a)
+			a.history.pending.raiseGauges(a)
 		}
 	}
-	t.since.most.takeGaugesIfHigher(&t.run)
-	p.since.most.takeGaugesIfHigher(p.ownAccount())
+	t.since.most.raiseGauges(&t.run)
+	p.since.most.raiseGauges(p.ownAccount())
 }
 
 // countFailed counts a create that failed.
 func (t *totals) countFailed(p *process, c wire.CreateView) {
 	for _, a := range p.accounts {
-		a.countFailed(wire.CreateStatus(c), c.Duration())
+		a.countFailedCreate(wire.CreateStatus(c), c.Duration())
 	}
 }
 
@@ -125,7 +125,7 @@ func (t *totals) countEvict(p *process, e wire.EvictView) {
 		if b == nil || b.State != heap.Slab { // what hits spare the driver is no slab
 			a.costs.releases.addCall(e.Bytes(), e.Cost())
 		}
-		a.countEvicted(e)
+		a.countEvictedBlock(e)
 	}
 }
 
@@ -222,12 +222,12 @@ func (t *totals) beginCarriedOver(p *process) {
 // endCarriedOver ends a run of records that were carried over. Peaks begin with the present gauges.
 func (t *totals) endCarriedOver() {
 	t.quiet = false
-	t.minute.most.takeGaugesIfHigher(&t.run)
+	t.minute.most.raiseGauges(&t.run)
 	for _, p := range t.carried {
 		p.quiet = false
 		for _, a := range p.accounts {
 			a.raisePeaks(t.heap.Now())
-			a.history.pending.takeGaugesIfHigher(a)
+			a.history.pending.raiseGauges(a)
 		}
 	}
 	t.carried = t.carried[:0]
@@ -269,14 +269,14 @@ func (h *history) detachCopy(most uint64) {
 	}
 }
 
-// SummarizeSinceLast returns what happened in all processes since the last call, or since the first event. It costs O(1).
-func (m *Model) SummarizeSinceLast() recording.Summary {
+// SummarizeSinceLastCall returns what happened in all processes since the last call, or since the first event. It costs O(1).
+func (m *Model) SummarizeSinceLastCall() recording.Summary {
 	return m.totals.since.endIntervalAndSummarize(&m.totals.run, m.lost)
 }
 
-// SummarizeProcessSinceLast returns what happened in one process since the last call for it, false when the model does not know
+// SummarizeProcessSinceLastCall returns what happened in one process since the last call for it, false when the model does not know
 // the process. It costs O(1).
-func (m *Model) SummarizeProcessSinceLast(number uint32) (recording.Summary, bool) {
+func (m *Model) SummarizeProcessSinceLastCall(number uint32) (recording.Summary, bool) {
 	p := m.processes.findProcess(number)
 	if p == nil {
 		return recording.Summary{}, false

@@ -231,7 +231,7 @@ func (t *transfers) countUse(p *process, r *wire.Record) {
 		}
 	}
 	t.flows[direction].AddFlow(&flow)
-	t.addToSite(transferKey[*processSite]{t.sites.siteOfTag(p, tag), u.Command(), false}, &flow)
+	t.addFlowToSite(transferKey[*processSite]{t.sites.siteOfTag(p, tag), u.Command(), false}, &flow)
 	if direction <= ToHost {
 		t.advanceTime()
 		t.moved.currentSlot()[direction] += u.Bytes()
@@ -246,7 +246,7 @@ func (t *transfers) countCopiedByCreate(p *process, o *heap.Object) {
 	}
 	flow := Flow{Calls: 1, Bytes: o.Size}
 	t.flows[AtCreate].AddFlow(&flow)
-	t.addToSite(transferKey[*processSite]{t.sites.siteOfTag(p, o.Tag), wire.CommandOther, false}, &flow)
+	t.addFlowToSite(transferKey[*processSite]{t.sites.siteOfTag(p, o.Tag), wire.CommandOther, false}, &flow)
 }
 
 // countProfiled counts the time on the device from a TRANSFER of a command that has completed.
@@ -257,10 +257,10 @@ func (t *transfers) countProfiled(p *process, v wire.TransferView) {
 	}
 	flow := Flow{Profiled: 1, ProfiledBytes: v.Moved(), ProfiledNS: v.Took()}
 	t.flows[direction].AddFlow(&flow)
-	t.addToSite(transferKey[*processSite]{t.sites.siteOfTag(p, v.Site()), v.Profiled(), false}, &flow)
+	t.addFlowToSite(transferKey[*processSite]{t.sites.siteOfTag(p, v.Site()), v.Profiled(), false}, &flow)
 }
 
-func (t *transfers) addToSite(key transferKey[*processSite], flow *Flow) {
+func (t *transfers) addFlowToSite(key transferKey[*processSite], flow *Flow) {
 	f := t.flowsAt[key]
 	if f == nil {
 		if len(t.flowsAt) == transfersMax && !t.dense {

@@ -41,12 +41,12 @@ func (t Trend) Len() int { return int(t.end - t.first) }
 // Points returns them, oldest first.
 func (t Trend) Points() []uint64 {
 	points := make([]uint64, t.Len())
-	t.FillLast(points)
+	t.FillWithLastPoints(points)
 	return points
 }
 
-// FillLast fills points with the last points. Points before the first are 0.
-func (t Trend) FillLast(points []uint64) {
+// FillWithLastPoints fills points with the last points. Points before the first are 0.
+func (t Trend) FillWithLastPoints(points []uint64) {
 	missing := max(0, len(points)-t.Len())
 	clear(points[:missing])
 	second, at := t.end-uint64(len(points)-missing), 0
@@ -63,8 +63,8 @@ func (t Trend) FillLast(points []uint64) {
 func (t Trend) SumWith(o Trend) Trend {
 	var sums, others [trendPoints]uint64
 	n := min(max(t.Len(), o.Len()), trendPoints)
-	t.FillLast(sums[:n])
-	o.FillLast(others[:n])
+	t.FillWithLastPoints(sums[:n])
+	o.FillWithLastPoints(others[:n])
 	for i := range n {
 		sums[i] += others[i]
 		if sums[i] < others[i] {
@@ -135,8 +135,8 @@ func (t *trend) countPoints() uint64 { return min(t.second-t.born, trendPoints) 
 // raiseCurrent notes a value in the present second.
 func (t *trend) raiseCurrent(value uint64) { t.most = max(t.most, value) }
 
-// mostLately returns the most in the last full second and since.
-func (t *trend) mostLately() uint64 {
+// recentMost returns the most in the last full second and since.
+func (t *trend) recentMost() uint64 {
 	if t.second == t.born {
 		return t.most
 	}

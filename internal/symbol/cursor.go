@@ -11,7 +11,7 @@ type cursor struct {
 	short bool
 }
 
-func cursorAtOffset(section []byte, offset uint64) cursor {
+func cursorAt(section []byte, offset uint64) cursor {
 	if offset > uint64(len(section)) {
 		return cursor{short: true}
 	}

@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 )
 
-// openSeparateDebug opens the separate debug file of a module. Like gdb it looks by build id below root, then by the name in
+// openSeparateDebugFile opens the separate debug file of a module. Like gdb it looks by build id below root, then by the name in
 // .gnu_debuglink beside the module, in .debug, and below root. It returns nil if no file belongs to the module.
-func openSeparateDebug(file *object, path, root string) *object {
+func openSeparateDebugFile(file *object, path, root string) *object {
 	id := buildID(file.File)
 	if len(id) > 1 {
 		name := hex.EncodeToString(id)

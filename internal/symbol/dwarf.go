@@ -92,7 +92,7 @@ func readDebugSections(f *elf.File, keep *budget.Budget) *debugInfo {
 		line: sections["line"], lineStr: sections["line_str"], str: sections["str"],
 		lines: map[int64]*lineTable{}, keep: keep, work: budget.New(work),
 	}
-	if len(sections["info"]) == 0 || !d.surveyUnits(sections["info"], sections["abbrev"]) {
+	if len(sections["info"]) == 0 || !d.findAndChargeUnits(sections["info"], sections["abbrev"]) {
 		return nil
 	}
 	var err error
@@ -194,8 +194,8 @@ func isInRanges(ranges [][2]uint64, address uint64) bool {
 	return slices.ContainsFunc(ranges, func(r [2]uint64) bool { return r[0] <= address && address < r[1] })
 }
 
-// framesAt returns the functions at an address, innermost first.
-func (d *debugInfo) framesAt(address uint64) []Frame {
+// framesAtAddress returns the functions at an address, innermost first.
+func (d *debugInfo) framesAtAddress(address uint64) []Frame {
 	if !d.indexed {
 		d.indexUnits()
 	}

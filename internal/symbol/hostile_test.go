@@ -19,7 +19,7 @@ import (
 func TestHostileFiles(t *testing.T) {
 	racetest.Slow(t)
 	const keptMost, madeMost = 64 << 20, 4 << 30
-	for name, file := range hostileelf.Files() {
+	for name, file := range hostileelf.HostileFiles() {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "file")
 			if folder := os.Getenv("GMT_HOSTILE"); folder != "" {

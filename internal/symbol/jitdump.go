@@ -51,8 +51,8 @@ func newJitDump(pid int) *jitDump {
 	return &jitDump{pid: pid, folder: folder}
 }
 
-// findFile looks for the file among the mappings of the process, or in its folder if it has ended.
-func (d *jitDump) findFile() {
+// findDumpFile looks for the file among the mappings of the process, or in its folder if it has ended.
+func (d *jitDump) findDumpFile() {
 	if d.path != "" || d.tries >= jitTries {
 		return
 	}
@@ -76,7 +76,7 @@ func (d *jitDump) findFile() {
 
 // readAdded reads what was added to the file. An incomplete record is read later.
 func (d *jitDump) readAdded(m *PerfMap) {
-	d.findFile()
+	d.findDumpFile()
 	if d.path == "" || d.broken {
 		return
 	}
@@ -111,7 +111,7 @@ func (d *jitDump) readRecords(src io.Reader, m *PerfMap) {
 			return
 		}
 		d.read += size
-		d.takeRecord(id, record[jitPrefix:], m)
+		d.addCodeOfRecord(id, record[jitPrefix:], m)
 	}
 }
 
@@ -133,8 +133,8 @@ func (d *jitDump) readHeader(in *bufio.Reader) bool {
 	return true
 }
 
-// takeRecord takes a record without its prefix. It ignores records that name no code.
-func (d *jitDump) takeRecord(id uint32, b []byte, m *PerfMap) {
+// addCodeOfRecord takes a record without its prefix. It ignores records that name no code.
+func (d *jitDump) addCodeOfRecord(id uint32, b []byte, m *PerfMap) {
 	word := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
 	switch {
 	case id == jitLoad && len(b) > 40:

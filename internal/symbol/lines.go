@@ -55,13 +55,13 @@ type program struct {
 
 // readLines reads a line table, or as much as there is room for.
 func (d *debugInfo) readLines(offset uint64, folder string) *lineTable {
-	p := program{cursor: cursorAtOffset(d.line, offset), table: &lineTable{}, keep: d.keep, folder: []byte(folder)}
+	p := program{cursor: cursorAt(d.line, offset), table: &lineTable{}, keep: d.keep, folder: []byte(folder)}
 	size, offsetSize := p.readUnitLength()
 	p.rest = p.nextBytes(size)
 	if !d.work.Charge(int64(len(p.rest))) || !p.readHeader(d, offsetSize) {
 		return p.table
 	}
-	for p.beginSequence(); len(p.rest) > 0 && !p.short && p.runInstruction(); {
+	for p.beginSequence(); len(p.rest) > 0 && !p.short && p.runLineInstruction(); {
 	}
 	// Where one sequence ends and another begins, the beginning counts, so it must be the later row.
 	slices.SortStableFunc(p.table.rows, func(a, b row) int {
@@ -75,7 +75,7 @@ func (p *program) readHeader(d *debugInfo, offsetSize uint64) bool {
 	if p.table.version >= 5 {
 		p.nextBytes(2) // sizes of an address and a segment
 	}
-	instructions := cursorAtOffset(p.rest, offsetSize)
+	instructions := cursorAt(p.rest, offsetSize)
 	size := p.readNumber(offsetSize)
 	instructions.nextBytes(size)
 	p.minLength, p.opsMax = p.readNumber(1), 1
@@ -183,10 +183,10 @@ func (p *program) readFieldOfForm(d *debugInfo, form, offsetSize uint64) (text [
 	case 0x08: // DW_FORM_string
 		text = p.readText()
 	case 0x0e: // DW_FORM_strp
-		named := cursorAtOffset(d.str, p.readNumber(offsetSize))
+		named := cursorAt(d.str, p.readNumber(offsetSize))
 		text = named.readText()
 	case 0x1f: // DW_FORM_line_strp
-		named := cursorAtOffset(d.lineStr, p.readNumber(offsetSize))
+		named := cursorAt(d.lineStr, p.readNumber(offsetSize))
 		text = named.readText()
 	case 0x0b: // DW_FORM_data1
 		readValue = p.readNumber(1)
@@ -213,15 +213,15 @@ func (p *program) beginSequence() {
 	p.address, p.op, p.file, p.line, p.begins = 0, 0, 1, 1, true
 }
 
-// runInstruction runs an instruction. False: there is no room for its row.
-func (p *program) runInstruction() bool {
+// runLineInstruction runs an instruction. False: there is no room for its row.
+func (p *program) runLineInstruction() bool {
 	switch code := int64(p.readNumber(1)); {
 	case code >= p.firstUser:
 		p.advanceAddress(uint64((code - p.firstUser) / p.lineRange))
 		p.line += p.lineBase + (code-p.firstUser)%p.lineRange
 		return p.addLineRow(false)
 	case code == 0:
-		return p.runExtendedInstruction()
+		return p.runExtendedLineInstruction()
 	case code == 1: // DW_LNS_copy
 		return p.addLineRow(false)
 	case code == 2: // DW_LNS_advance_pc
@@ -242,7 +242,7 @@ func (p *program) runInstruction() bool {
 	return true
 }
 
-func (p *program) runExtendedInstruction() bool {
+func (p *program) runExtendedLineInstruction() bool {
 	size := p.readUnsigned()
 	arguments := cursor{rest: p.nextBytes(size)}
 	switch arguments.readNumber(1) {

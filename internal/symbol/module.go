@@ -59,7 +59,7 @@ func readModule(path, root string, whole *budget.Budget) (m *module) {
 	defer file.close()
 	files := []*object{file}
 	if file.Section(".debug_info") == nil {
-		if extra := openSeparateDebug(file, path, root); extra != nil {
+		if extra := openSeparateDebugFile(file, path, root); extra != nil {
 			defer extra.close()
 			files = append(files, extra)
 		}
@@ -145,7 +145,7 @@ func (m *module) readFunctions(f *elf.File, kind elf.SectionType) {
 	for c := (cursor{rest: symbols}); len(c.rest) > 0; {
 		name, info, _, section := c.readNumber(4), byte(c.readNumber(1)), c.readNumber(1), elf.SectionIndex(c.readNumber(2))
 		s := function{name: uint32(name), address: c.readNumber(8), size: c.readNumber(8)}
-		s.rank = preferenceOfSymbol(info, s.size)
+		s.rank = rankOfSymbol(info, s.size)
 		if isFunctionSymbol(info) && section != elf.SHN_UNDEF && len(m.mangledName(&s)) > 0 {
 			var fits bool
 			if list, fits = budget.AppendIfRoom(m.keep, list, functionBytes, s); !fits {
@@ -179,7 +179,7 @@ func (m *module) keepBestAtAddress(list []function) []function {
 
 // mangledName returns a function's mangled name.
 func (m *module) mangledName(f *function) []byte {
-	name := cursorAtOffset(m.names, uint64(f.name))
+	name := cursorAt(m.names, uint64(f.name))
 	text, _, _ := bytes.Cut(name.rest[:min(len(name.rest), nameMax)], []byte{0})
 	return text
 }
@@ -189,8 +189,8 @@ func isFunctionSymbol(info byte) bool {
 	return kind == elf.STT_FUNC || kind == elf.STT_GNU_IFUNC
 }
 
-// preferenceOfSymbol prefers sized symbols, then global over weak over local ones.
-func preferenceOfSymbol(info byte, size uint64) uint8 {
+// rankOfSymbol prefers sized symbols, then global over weak over local ones.
+func rankOfSymbol(info byte, size uint64) uint8 {
 	r := uint8(0)
 	if size > 0 {
 		r = 4
@@ -220,8 +220,8 @@ func (m *module) functionAt(address uint64) string {
 	return string(m.mangledName(f))
 }
 
-// framesAt resolves an address relative to the lowest mapped one, innermost first; nil: unknown.
-func (m *module) framesAt(offset uint64) (framesAt []Frame) {
+// framesAtOffset resolves an address relative to the lowest mapped one, innermost first; nil: unknown.
+func (m *module) framesAtOffset(offset uint64) (framesAt []Frame) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	address := m.base + offset
@@ -255,7 +255,7 @@ func (m *module) debugFrames(address uint64) (frames []Frame) {
 			m.debug, frames = nil, nil
 		}
 	}()
-	return m.debug.framesAt(address)
+	return m.debug.framesAtAddress(address)
 }
 
 // clones matches the suffixes that compilers give to parts and copies of functions.

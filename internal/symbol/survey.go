@@ -2,9 +2,9 @@ package symbol
 
 import "debug/dwarf"
 
-// surveyUnits finds the units, and charges the memory that debug/dwarf keeps for them and for their tables of abbreviations,
+// findAndChargeUnits finds the units, and charges the memory that debug/dwarf keeps for them and for their tables of abbreviations,
 // which may overlap. False: there is no room, or an entry has more attributes than compilers write.
-func (d *debugInfo) surveyUnits(info, abbreviations []byte) bool {
+func (d *debugInfo) findAndChargeUnits(info, abbreviations []byte) bool {
 	tables := map[uint64]bool{}
 	for c := (cursor{rest: info}); len(c.rest) > 0 && !c.short; {
 		size, offsetSize := c.readUnitLength()
@@ -27,7 +27,7 @@ func (d *debugInfo) surveyUnits(info, abbreviations []byte) bool {
 		table := header.readNumber(offsetSize)
 		header.nextBytes(rest)
 		root := len(info) - len(c.rest) - len(header.rest)
-		if !d.keep.Charge(unitBytes) || !tables[table] && !d.chargeAbbreviations(cursorAtOffset(abbreviations, table)) {
+		if !d.keep.Charge(unitBytes) || !tables[table] && !d.chargeAbbreviations(cursorAt(abbreviations, table)) {
 			return false
 		}
 		tables[table] = true

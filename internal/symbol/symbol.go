@@ -102,7 +102,7 @@ func (r *Resolver) FramesAt(module string, offset uint64) []Frame {
 func (r *Resolver) findFrames(path string, offset uint64) (frames []Frame) {
 	if m := r.moduleOf(path); m != nil && offset > 0 {
 		// The call is the instruction before the one it returns to.
-		frames = m.framesAt(offset - 1)
+		frames = m.framesAtOffset(offset - 1)
 		r.warnOfLeftOut(path, m)
 	}
 	return frames

@@ -18,7 +18,7 @@ const lookEvery = 4096
 func (v *Viewer) foldRecording(ctx context.Context, reader *recording.Reader) {
 	defer reader.Close() //nolint:errcheck // only read
 	m, slabs := v.newModel()
-	v.keepSnapshot(m)
+	v.keepNextSnapshot(m)
 	started, events := v.options.Now(), 0
 	var record wire.Record
 	var err error
@@ -54,7 +54,7 @@ func (v *Viewer) newModel() (*stats.Model, slabs) {
 		s.SlabMapper = v.options.Slabs(v.header)
 	}
 	if s.SlabMapper != nil {
-		m.SetHeapMapSource(s.CurrentMap)
+		m.SetHeapMapSource(s.CurrentHeapMap)
 	}
 	return m, s
 }
@@ -69,8 +69,8 @@ func (s slabs) Take(r *wire.Record) {
 	}
 }
 
-// keepSnapshot takes a picture for the next instant.
-func (v *Viewer) keepSnapshot(m *stats.Model) {
+// keepNextSnapshot takes a picture for the next instant.
+func (v *Viewer) keepNextSnapshot(m *stats.Model) {
 	s := m.Snapshot()
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -82,7 +82,7 @@ func (v *Viewer) keepSnapshot(m *stats.Model) {
 func (v *Viewer) keepSnapshotsUntil(ctx context.Context, m *stats.Model, time uint64) {
 	for next := v.kept.timeOfNext(); time > next && ctx.Err() == nil; next = v.kept.timeOfNext() {
 		m.AdvanceTime(next)
-		v.keepSnapshot(m)
+		v.keepNextSnapshot(m)
 	}
 }
 

@@ -47,7 +47,7 @@ func (k *kept) timeOfNext() uint64 {
 // keepNext keeps the picture of timeOfNext.
 func (k *kept) keepNext(s *stats.Snapshot) {
 	k.list = append(k.list, s)
-	k.rows += rowsOfSnapshot(s)
+	k.rows += countSnapshotRows(s)
 	for len(k.list) > keptMost || k.rows > keptRows && len(k.list) > keptFew {
 		k.dropEverySecond()
 	}
@@ -58,13 +58,13 @@ func (k *kept) dropEverySecond() {
 	k.rows = 0
 	for i := 0; i < len(k.list); i += 2 {
 		short = append(short, k.list[i])
-		k.rows += rowsOfSnapshot(k.list[i])
+		k.rows += countSnapshotRows(k.list[i])
 	}
 	k.list, k.step = short, 2*k.step
 }
 
-// rowsOfSnapshot is how large a picture is.
-func rowsOfSnapshot(s *stats.Snapshot) int {
+// countSnapshotRows is how large a picture is.
+func countSnapshotRows(s *stats.Snapshot) int {
 	n := len(s.Tags)
 	for i := range s.Processes {
 		n += 1 + len(s.Processes[i].Tags)
@@ -82,9 +82,9 @@ func (k *kept) lastKept() *stats.Snapshot {
 	return k.list[len(k.list)-1]
 }
 
-// keptAround returns the pictures at or before a time, and behind it, nil where there is none. There must be a picture,
+// snapshotsAround returns the pictures at or before a time, and behind it, nil where there is none. There must be a picture,
 // and the time must not be before it.
-func (k *kept) keptAround(at uint64) (before, behind *stats.Snapshot) {
+func (k *kept) snapshotsAround(at uint64) (before, behind *stats.Snapshot) {
 	i := min((at-k.from)/k.step, uint64(len(k.list)-1))
 	if i+1 < uint64(len(k.list)) {
 		behind = k.list[i+1]

@@ -147,13 +147,13 @@ func (v *Viewer) fillMoment(m *view.Moment, at uint64) {
 		m.Shown = m.Latest
 		m.Note = "reading has not come that far: this is the latest time that has been read"
 	default:
-		v.fillWithNearest(m, at)
+		v.fillWithNearestSnapshot(m, at)
 	}
 }
 
-// fillWithNearest shows the picture of a time if it is kept, else the nearest kept picture.
-func (v *Viewer) fillWithNearest(m *view.Moment, at uint64) {
-	before, behind := v.kept.keptAround(at)
+// fillWithNearestSnapshot shows the picture of a time if it is kept, else the nearest kept picture.
+func (v *Viewer) fillWithNearestSnapshot(m *view.Moment, at uint64) {
+	before, behind := v.kept.snapshotsAround(at)
 	if behind == nil {
 		behind = m.Latest
 	}

@@ -11,7 +11,7 @@ import (
 // BenchmarkSearch tries as many configurations as gpumemtop tune does, cross-validation included, on a program with 400
 // call sites that holds 4,096 buffers at a time. Budget: 60 s on two cores.
 func BenchmarkSearch(b *testing.B) {
-	tape := load(b, labtest.Sites(1_000_000, 400, 4096))
+	tape := load(b, labtest.NewTapeOfSites(1_000_000, 400, 4096))
 	points := 0
 	for b.Loop() {
 		r, err := Search(context.Background(), []*replay.Loaded{tape}, Options{Fit: true})

@@ -63,18 +63,18 @@ var (
 func (r *Result) DocumentOfResult(folds []Fold) Document {
 	d := Document{
 		Tried: len(r.Points), PartNS: r.PartNS, Ending: endings[r.Ending], Reason: reasons[r.Reason],
-		Recommended: r.documentOfPoint(r.Recommended), Little: r.SavesLittle(r.PointInUse()), RanNS: r.RanNS, None: r.documentOfPoint(&r.None),
+		Recommended: r.documentWithRegret(r.Recommended), Little: r.SavesLittle(r.PointInUse()), RanNS: r.RanNS, None: r.documentWithRegret(&r.None),
 		BoundPeak: r.Bound.Peak, BoundNS: r.Bound.Carved, BoundWhole: r.Bound.Whole, Front: []PointDocument{}, Assumed: []PointDocument{}, Folds: []FoldDocument{},
 	}
 	if r.Present != nil {
-		p := r.documentOfPoint(r.Present)
+		p := r.documentWithRegret(r.Present)
 		d.Present = &p
 	}
 	for i := range r.Front {
-		d.Front = append(d.Front, r.documentOfPoint(&r.Front[i]))
+		d.Front = append(d.Front, r.documentWithRegret(&r.Front[i]))
 	}
 	for i := range r.Assumed {
-		d.Assumed = append(d.Assumed, r.documentOfPoint(&r.Assumed[i]))
+		d.Assumed = append(d.Assumed, r.documentWithRegret(&r.Assumed[i]))
 	}
 	for i := range folds {
 		f := &folds[i]
@@ -84,7 +84,7 @@ func (r *Result) DocumentOfResult(folds []Fold) Document {
 	return d
 }
 
-func (r *Result) documentOfPoint(p *Point) PointDocument {
+func (r *Result) documentWithRegret(p *Point) PointDocument {
 	d := PointDocument{ScoreDocument: p.scoreDocument()}
 	d.RegretNS, d.Regret = r.RegretOf(p)
 	return d

@@ -149,9 +149,9 @@ func TestFoldsOfHalves(t *testing.T) {
 	if len(folds) != 2 || folds[0].OverFits() || folds[1].OverFits() {
 		t.Errorf("a program that does the same again and again: %+v", folds)
 	}
-	p := labtest.New() // many sizes of one call site, then many buffers at a time
+	p := labtest.NewTape() // many sizes of one call site, then many buffers at a time
 	for n := range 300 {
-		p.Release(create(p, 1<<20+uint64(n)*4096, 1), wire.OutcomeCached)
+		p.AddRelease(create(p, 1<<20+uint64(n)*4096, 1), wire.OutcomeCached)
 	}
 	var all []uint64
 	for range 10 {
@@ -159,7 +159,7 @@ func TestFoldsOfHalves(t *testing.T) {
 			all = append(all, create(p, 4<<20, 2))
 		}
 		for _, object := range all {
-			p.Release(object, wire.OutcomeCached)
+			p.AddRelease(object, wire.OutcomeCached)
 		}
 		all = all[:0]
 	}
@@ -172,8 +172,8 @@ func TestFoldsOfHalves(t *testing.T) {
 	if folds := look(t, Options{Most: 1}, bursts(t, 3)).CrossValidate(ctx); folds != nil {
 		t.Errorf("no time: %+v", folds)
 	}
-	empty := labtest.New()
-	empty.Create(1, 1)
+	empty := labtest.NewTape()
+	empty.AddCreate(1, 1)
 	if folds := look(t, Options{Most: 1}, load(t, empty)).CrossValidate(context.Background()); folds != nil {
 		t.Errorf("one request has no halves: %+v", folds)
 	}

@@ -105,8 +105,8 @@ func TestManyFolds(t *testing.T) {
 
 // TestNoCostOfOne: a recording without costs of its own gets those of the others, as in a search.
 func TestNoCostOfOne(t *testing.T) {
-	p := labtest.New()
-	p.Release(p.Buffer(1<<20, 1), wire.OutcomeCached)
+	p := labtest.NewTape()
+	p.AddRelease(p.CreateBuffer(1<<20, 1), wire.OutcomeCached)
 	c, err := PlayRecording(context.Background(), load(t, p), []replay.Configuration{noPool}, 0)
 	if err != nil || c.Priced || c.Scores[0].Requests != 1 {
 		t.Errorf("%+v, %v", c, err)

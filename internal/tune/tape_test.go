@@ -25,8 +25,8 @@ func load(t testing.TB, p *labtest.Tape) *replay.Loaded {
 
 // create requests a buffer at a call site; the driver takes 1 µs for it.
 func create(p *labtest.Tape, size uint64, site uint32) uint64 {
-	number := p.Buffer(size, site)
-	p.Last().Cost = 1000
+	number := p.CreateBuffer(size, site)
+	p.LastRecord().Cost = 1000
 	return number
 }
 
@@ -34,12 +34,12 @@ func create(p *labtest.Tape, size uint64, site uint32) uint64 {
 func random(t testing.TB, seed uint64, requests int) *replay.Loaded {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 5))
-	p := labtest.New()
+	p := labtest.NewTape()
 	var held [16]uint64
 	for range requests {
 		at := rng.IntN(len(held))
 		if held[at] != 0 {
-			p.Release(held[at], wire.OutcomeCached)
+			p.AddRelease(held[at], wire.OutcomeCached)
 		}
 		site := rng.Uint32N(12)
 		held[at] = create(p, uint64(1000)<<(site/2)+rng.Uint64N(5000), site+1)
@@ -50,12 +50,12 @@ func random(t testing.TB, seed uint64, requests int) *replay.Loaded {
 // stairs returns the requests of a program whose iterations each request buffers of new sizes, and some of constant sizes.
 func stairs(t testing.TB, iterations int) *replay.Loaded {
 	t.Helper()
-	p := labtest.New()
+	p := labtest.NewTape()
 	for n := range iterations {
 		large := create(p, 8<<20+uint64(n)*(1<<20), 1)
 		small := create(p, 4096, 2)
-		p.Release(small, wire.OutcomeCached)
-		p.Release(large, wire.OutcomeCached)
+		p.AddRelease(small, wire.OutcomeCached)
+		p.AddRelease(large, wire.OutcomeCached)
 	}
 	return load(t, p)
 }
@@ -63,14 +63,14 @@ func stairs(t testing.TB, iterations int) *replay.Loaded {
 // bursts returns the requests of a program that repeatedly has many equal buffers at one time.
 func bursts(t testing.TB, iterations int) *replay.Loaded {
 	t.Helper()
-	p := labtest.New()
+	p := labtest.NewTape()
 	for range iterations {
 		var all []uint64
 		for range 32 {
 			all = append(all, create(p, 4<<20, 3))
 		}
 		for _, object := range all {
-			p.Release(object, wire.OutcomeCached)
+			p.AddRelease(object, wire.OutcomeCached)
 		}
 	}
 	return load(t, p)

@@ -30,7 +30,7 @@ func (f *testbed) playConfigurations(ctx context.Context, list []replay.Configur
 				if i >= len(list) {
 					return
 				}
-				points[i] = f.playConfiguration(ctx, list[i])
+				points[i] = f.playAllRecordings(ctx, list[i])
 				doneMutex.Lock()
 				done()
 				doneMutex.Unlock()
@@ -41,14 +41,14 @@ func (f *testbed) playConfigurations(ctx context.Context, list []replay.Configur
 	return points
 }
 
-// playConfiguration plays every recording through one configuration. It returns nil if the context ended, or if limits contradict
+// playAllRecordings plays every recording through one configuration. It returns nil if the context ended, or if limits contradict
 // each other after the recording has changed some: such a configuration is invalid.
-func (f *testbed) playConfiguration(ctx context.Context, c replay.Configuration) *Point {
+func (f *testbed) playAllRecordings(ctx context.Context, c replay.Configuration) *Point {
 	p := &Point{Configuration: c}
 	for i, tape := range f.tapes {
 		o := c.OptionsKeepingLimits()
 		o.Device = f.devices[i]
-		r, err := tape.RunContext(ctx, o)
+		r, err := tape.ReplayUntilDone(ctx, o)
 		if err != nil {
 			return nil
 		}

@@ -178,7 +178,7 @@ func TestSearchErrors(t *testing.T) {
 	if _, err := Search(context.Background(), []*replay.Loaded{tape}, Options{}); !errors.Is(err, ErrNoCost) {
 		t.Errorf("a driver that takes nothing: %v", err)
 	}
-	if _, err := Search(context.Background(), []*replay.Loaded{load(t, labtest.New())}, Options{Device: device}); !errors.Is(err, ErrNoRequest) {
+	if _, err := Search(context.Background(), []*replay.Loaded{load(t, labtest.NewTape())}, Options{Device: device}); !errors.Is(err, ErrNoRequest) {
 		t.Errorf("a recording without requests: %v", err)
 	}
 	present := replay.Configuration{Policy: "slob"}
@@ -222,7 +222,7 @@ func TestPartsCost(t *testing.T) {
 	if r.PartNS != device.Create.A+device.Release.A {
 		t.Errorf("a part is taken to cost %g", r.PartNS)
 	}
-	slab := pointLike(r.Points, &Point{Configuration: replay.Configuration{Policy: "slab"}})
+	slab := pointWithConfigurationOf(r.Points, &Point{Configuration: replay.Configuration{Policy: "slab"}})
 	if !slab.IsAssumed() || r.Recommended.IsAssumed() || slices.ContainsFunc(r.Front, func(p Point) bool { return p.IsAssumed() }) {
 		t.Errorf("what is assumed is ranked: %+v of %+v", r.Recommended, r.Front)
 	}
@@ -235,7 +235,7 @@ func TestPartsCost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cheap := pointLike(r.Points, slab); r.PartNS != 0 || cheap.IsAssumed() || len(r.Assumed) > 0 || cheap.DriverNS >= slab.DriverNS {
+	if cheap := pointWithConfigurationOf(r.Points, slab); r.PartNS != 0 || cheap.IsAssumed() || len(r.Assumed) > 0 || cheap.DriverNS >= slab.DriverNS {
 		t.Errorf("with a cost that is known: %g", r.PartNS)
 	}
 }

@@ -57,16 +57,17 @@ func (r *Result) CrossValidate(ctx context.Context) []Fold {
 				others = append(others, i)
 			}
 		}
-		choices = append(choices, r.recommendBy(restrictPointsTo(points, others)))
+		choices = append(choices, r.recommendFromPoints(restrictPointsTo(points, others)))
 	}
 	var folds []Fold
 	for held := range columns {
 		points := restrictPointsTo(points, []int{held})
-		chosen, best := choices[held%groups], r.recommendBy(points)
+		chosen, best := choices[held%groups], r.recommendFromPoints(points)
 		if chosen == nil || best == nil { // no configuration keeps to the memory
 			continue
 		}
-		folds = append(folds, r.scoreHeldOut(held, pointLike(points, chosen), best, pointLike(points, &Point{Configuration: noPool})))
+		folds = append(folds, r.scoreHeldOut(held, pointWithConfigurationOf(points, chosen), best, pointWithConfigurationOf(points,
+			&Point{Configuration: noPool})))
 	}
 	return folds
 }
@@ -83,11 +84,11 @@ func (r *Result) scoreHeldOut(held int, chosen, best, none *Point) Fold {
 
 func isClearlyMore(a, b, by float64) bool { return a > slowerFactor*b && a > b+by }
 
-// recommendBy returns the recommendation by some points.
-func (r *Result) recommendBy(points []Point) *Point {
+// recommendFromPoints returns the recommendation by some points.
+func (r *Result) recommendFromPoints(points []Point) *Point {
 	known, _ := splitByAssumed(points)
 	front, _ := splitFront(known, r.options.Present)
-	best, _ := recommendFrom(front, pointLike(points, &Point{Configuration: noPool}), r.options.MaxMemory)
+	best, _ := recommendFrom(front, pointWithConfigurationOf(points, &Point{Configuration: noPool}), r.options.MaxMemory)
 	return best
 }
 
@@ -104,8 +105,8 @@ func restrictPointsTo(points []Point, columns []int) []Point {
 	return parts
 }
 
-// pointLike returns the point of a configuration, which is in the list.
-func pointLike(points []Point, like *Point) *Point {
+// pointWithConfigurationOf returns the point of a configuration, which is in the list.
+func pointWithConfigurationOf(points []Point, like *Point) *Point {
 	name := like.Configuration.String()
 	for i := range points {
 		if points[i].Configuration.String() == name {

@@ -36,9 +36,9 @@ func (e *Event) ClearCarriedOver() { e.Flags &^= FlagCarried }
 // DefinedTag returns the tag that a TAG defines or a SITE names.
 func (e *Event) DefinedTag() uint32 { return e.Tag }
 
-// OutcomeOfPresent returns the outcome of a create that the present configuration decided on. What the alternative of an experiment served
-// says nothing of the hit rate: its outcome is that of memory that no pool serves.
-func (v CreateView) OutcomeOfPresent() Outcome {
+// PresentOutcome returns the outcome of a create that the present configuration decided on. What the alternative of an
+// experiment served says nothing of the hit rate: its outcome is that of memory that no pool serves.
+func (v CreateView) PresentOutcome() Outcome {
 	if v.Arm() {
 		return OutcomeDriver
 	}

@@ -187,12 +187,12 @@ func AppendSiteFrame(b []byte, f SiteFrame) []byte {
 	if f.Line > 0 {
 		b = strconv.AppendUint(b, f.Line, 10)
 	}
-	b = append(append(b, '\t'), separators.Replace(f.Place())...)
+	b = append(append(b, '\t'), separators.Replace(f.ModuleAndOffset())...)
 	return append(b, '\n')
 }
 
-// Place returns "module+0xoffset", or the module alone when the offset is unknown.
-func (f *SiteFrame) Place() string {
+// ModuleAndOffset returns "module+0xoffset", or the module alone when the offset is unknown.
+func (f *SiteFrame) ModuleAndOffset() string {
 	if !f.HasOffset {
 		return f.Module
 	}

@@ -64,9 +64,9 @@ func (r *Region) Cursor(ring int) *Cursor {
 // shiftLeast is the least difference in ns between two clocks that is more than the time between their readings.
 const shiftLeast = 1_000_000_000
 
-// AlignClocks translates the times of all events to the reader's CLOCK_MONOTONIC, given both of its clocks at one moment in ns: in
-// a time namespace (time_namespaces(7)) the target's is another one. Call it before Cursor.
-func (r *Region) AlignClocks(monotonic, realtime uint64) {
+// SetClockShift translates the times of all events to the reader's CLOCK_MONOTONIC, given both of its clocks at one moment in
+// ns: in a time namespace (time_namespaces(7)) the target's is another one. Call it before Cursor.
+func (r *Region) SetClockShift(monotonic, realtime uint64) {
 	if r.head.Realtime == 0 {
 		return
 	}
@@ -77,8 +77,8 @@ func (r *Region) AlignClocks(monotonic, realtime uint64) {
 	r.shift = uint64(shift)
 }
 
-// LostCounts sums what the producers could not write, and how often they waited for room.
-func (r *Region) LostCounts() (lost, uses, waits uint64) {
+// LostAndWaitCounts sums what the producers could not write, and how often they waited for room.
+func (r *Region) LostAndWaitCounts() (lost, uses, waits uint64) {
 	for i := range r.UsedRingCount() {
 		ring := r.Cursor(i).ring
 		lost += atomic.LoadUint64(&ring.Lost)
@@ -125,7 +125,7 @@ func (c *Cursor) Next(rec *Record, until uint64) bool {
 		}
 		rec.Event = c.events[c.next%ringEvents]
 		if c.shift != 0 {
-			rec.Event = rec.withShiftedTimes(c.shift)
+			rec.Event = rec.shiftedTo(c.shift)
 		}
 		if rec.Time > until {
 			return false
@@ -144,8 +144,8 @@ func (c *Cursor) Next(rec *Record, until uint64) bool {
 	}
 }
 
-// withShiftedTimes returns the event with times of another clock, which is behind by that many ns.
-func (e *Event) withShiftedTimes(by uint64) Event {
+// shiftedTo returns the event with times of another clock, which is behind by that many ns.
+func (e *Event) shiftedTo(by uint64) Event {
 	moved := *e
 	moved.Time -= by
 	if e.Kind == KindAwait && e.Size != 0 {

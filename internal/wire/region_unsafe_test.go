@@ -55,7 +55,7 @@ func TestTimesOfAnotherClockAreTranslated(t *testing.T) {
 	} {
 		r, p := region(t)
 		r.head.Started, r.head.Realtime = uint64(100_000*second+c.shift), 2_000_000*second
-		r.AlignClocks(100_001*second, 2_000_001*second)
+		r.SetClockShift(100_001*second, 2_000_001*second)
 		p.write(AwaitFields{Time: uint64(1000 + 200_000*second), AwaitedTime: uint64(900 + 200_000*second)}.Event(), nil)
 		var got Record
 		if !r.Cursor(3).Next(&got, 1<<63) {
@@ -177,7 +177,7 @@ func TestLostSumsAllRings(t *testing.T) {
 	r, p := region(t)
 	p.ring.Lost, p.ring.Lostuses, p.ring.Waits = 5, 3, 1
 	r.Cursor(7).ring.Lost = 2
-	if lost, uses, waits := r.LostCounts(); lost != 7 || uses != 3 || waits != 1 {
+	if lost, uses, waits := r.LostAndWaitCounts(); lost != 7 || uses != 3 || waits != 1 {
 		t.Errorf("lost %d, uses %d, waits %d", lost, uses, waits)
 	}
 }

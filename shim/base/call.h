@@ -7,29 +7,29 @@
 
 struct gmt_call {
 	uint64_t start;  /* CLOCK_MONOTONIC, ns */
-	uint64_t last;   /* the latest reading, used several times, as it costs as much as a lock. 0: too long ago, see gmt_call_timed */
+	uint64_t last;   /* the latest reading, used several times, as it costs as much as a lock. 0: too long ago, see gmt_call_driver_begins */
 	uint64_t driver; /* ns inside the driver */
 };
 
 /* Reads the clock, never before the start: a replay computes the start from the end and the duration. */
-static inline void gmt_call_read(struct gmt_call *call)
+static inline void gmt_call_read_clock(struct gmt_call *call)
 {
 	uint64_t now = gmt_now();
 	call->last = now > call->start ? now : call->start;
 }
 
 /* Reads the clock before the driver is called, so that our own work since the latest reading does not count as the driver's time. */
-static inline void gmt_call_timed(struct gmt_call *call)
+static inline void gmt_call_driver_begins(struct gmt_call *call)
 {
 	if (!call->last)
-		gmt_call_read(call);
+		gmt_call_read_clock(call);
 }
 
 /* Adds to the driver's time: it has returned from a call that began right after the latest reading. */
 static inline void gmt_driver_returned(struct gmt_call *call)
 {
 	uint64_t before = call->last;
-	gmt_call_read(call);
+	gmt_call_read_clock(call);
 	call->driver += gmt_elapsed(before, call->last);
 }
 

@@ -37,17 +37,17 @@ bool gmt_clock_permitted(void)
 	return permitted == PR_TSC_ENABLE;
 }
 
-static void tell_core(void)
+static void tell_core_of_refusal(void)
 {
 	_Atomic uintptr_t *word = atomic_load(&core_word);
 	if (word && atomic_load(&refused))
 		atomic_store(word, 0);
 }
 
-void gmt_clock_of_core(int64_t address)
+void gmt_clock_share_with_core(int64_t address)
 {
 	atomic_store(&core_word, (_Atomic uintptr_t *)(uintptr_t)address);
-	tell_core();
+	tell_core_of_refusal();
 }
 
 #ifdef __x86_64__
@@ -96,7 +96,7 @@ struct reading {
 static uint64_t rate, measured, lead; /* lead: ns from the clock to the newest line's beginning, which was ahead */
 static struct reading base, next_base, latest;
 
-static inline uint64_t counter(void)
+static inline uint64_t read_counter(void)
 {
 	unsigned processor;
 	return __rdtscp(&processor);
@@ -109,9 +109,9 @@ static inline uint64_t counter(void)
 static bool read_clock_pair(struct reading *r)
 {
 	for (int i = 0; i < 4; i++) {
-		*r = (struct reading){.counter = counter()};
+		*r = (struct reading){.counter = read_counter()};
 		r->ns = system_now() + 2; /* the clock rounds down, and so does a line */
-		if (counter() - r->counter < EXACT)
+		if (read_counter() - r->counter < EXACT)
 			return true;
 	}
 	return false;
@@ -159,7 +159,7 @@ static void measure_rate(const struct reading *now, bool slewed)
 }
 
 /* Makes the line after the newest one. False: counter and clock are unrelated. */
-static bool next_line(const struct line *line, const struct reading *now)
+static bool compute_next_line(const struct line *line, const struct reading *now)
 {
 	if (now->counter - line->counter >= STRETCHED) { /* no time was read for a while, or the counter has jumped */
 		bool jumped = now->ns < line_at(line, line->counter + LINE);
@@ -178,10 +178,10 @@ static bool next_line(const struct line *line, const struct reading *now)
 	struct line next = {.rate = rate - (uint64_t)correction};
 	uint32_t number;
 	do { /* others use the former line until they see this one, which therefore must not begin long before now */
-		next.counter = counter();
+		next.counter = read_counter();
 		next.ns = line_at(line, next.counter);
 		number = line_write(&next);
-	} while (counter() - next.counter > EXACT);
+	} while (read_counter() - next.counter > EXACT);
 	atomic_store(&newest, number);
 	return true;
 }
@@ -197,7 +197,7 @@ static void make_line(void)
 		line_read(number, &line);
 		if (now.counter - line.counter < LINE) /* another thread has just made the next line */
 			return;
-		if (!next_line(&line, &now)) {
+		if (!compute_next_line(&line, &now)) {
 			uint64_t counts = now.counter - line.counter;
 			atomic_store(&reached, line_at(&line, line.counter + (counts < LINE ? counts : LINE)));
 			gmt_clock_stop();
@@ -213,7 +213,7 @@ static void make_line(void)
 	latest = now;
 }
 
-static void try_line(void)
+static void try_make_line(void)
 {
 	if (atomic_flag_test_and_set(&making))
 		return;
@@ -222,33 +222,33 @@ static void try_line(void)
 }
 
 /* The system's clock, but at least the time that lines have reached. */
-static uint64_t system_later(void)
+static uint64_t system_time_after_lines(void)
 {
 	uint64_t now = system_now(), least = atomic_load_explicit(&reached, memory_order_relaxed);
 	return now > least ? now : least;
 }
 
 /* The time while there is no line, or there will be none. */
-__attribute__((noinline, cold)) static uint64_t without_line(void)
+__attribute__((noinline, cold)) static uint64_t time_without_line(void)
 {
 	if (!atomic_load(&off))
-		try_line();
-	return atomic_load(&newest) ? gmt_now() : system_later();
+		try_make_line();
+	return atomic_load(&newest) ? gmt_now() : system_time_after_lines();
 }
 
 /*
  * The time if the newest line has ended, or began after the counter was read: earlier times were computed with earlier lines.
  */
-__attribute__((noinline, cold)) static uint64_t beyond_line(void)
+__attribute__((noinline, cold)) static uint64_t time_beyond_line(void)
 {
 	struct line line;
 	uint32_t number = atomic_load(&newest);
-	if (number && line_read(number, &line) && counter() - line.counter >= LINE)
-		try_line();
+	if (number && line_read(number, &line) && read_counter() - line.counter >= LINE)
+		try_make_line();
 	number = atomic_load(&newest);
 	bool whole = number && line_read(number, &line);
-	uint64_t at = counter();
-	return whole && at - line.counter < STRETCHED ? line_at(&line, at) : system_later();
+	uint64_t at = read_counter();
+	return whole && at - line.counter < STRETCHED ? line_at(&line, at) : system_time_after_lines();
 }
 
 static inline uint64_t time_at(uint64_t at)
@@ -258,20 +258,20 @@ static inline uint64_t time_at(uint64_t at)
 	uint64_t counts = at - line.counter;
 	if (gmt_likely(whole && counts < LINE))
 		return line.ns + (counts * line.rate >> 32);
-	return beyond_line();
+	return time_beyond_line();
 }
 
 uint64_t gmt_now(void)
 {
 	if (gmt_unlikely(!atomic_load_explicit(&newest, memory_order_relaxed)))
-		return without_line();
-	return time_at(counter());
+		return time_without_line();
+	return time_at(read_counter());
 }
 
 uint64_t gmt_about_now(void)
 {
 	if (gmt_unlikely(!atomic_load_explicit(&newest, memory_order_relaxed)))
-		return without_line();
+		return time_without_line();
 	return time_at(__rdtsc());
 }
 
@@ -308,13 +308,13 @@ void gmt_clock_stop(void)
 }
 
 /* Has no further line made: the flag stays set. In a forked child, a thread that is gone may have set it. */
-void gmt_clock_refused(void)
+void gmt_clock_note_refusal(void)
 {
 	atomic_store(&refused, true);
 	for (int i = 0; i < 10000 && atomic_flag_test_and_set(&making); i++)
 		sched_yield();
 	gmt_clock_stop();
-	tell_core();
+	tell_core_of_refusal();
 }
 
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
@@ -324,17 +324,17 @@ extern const char _end[] __attribute__((visibility("hidden")));
  * Whether an address is in the kernel's vdso, whose clock takes a counter of 0 for one that is a tick behind, if it reads the
  * counter at all.
  */
-static bool in_kernels(uintptr_t at)
+static bool is_in_vdso(uintptr_t at)
 {
 	const uintptr_t most = 16384;
 	return at - getauxval(AT_SYSINFO_EHDR) < most && counter_trusted();
 }
 
-bool gmt_clock_trapped(void *context, bool inside)
+bool gmt_clock_handle_trap(void *context, bool inside)
 {
 	greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
 	uintptr_t at = (uintptr_t)registers[REG_RIP];
-	if (!(at >= (uintptr_t)__ehdr_start && at < (uintptr_t)_end) && !(inside && in_kernels(at)))
+	if (!(at >= (uintptr_t)__ehdr_start && at < (uintptr_t)_end) && !(inside && is_in_vdso(at)))
 		return false;
 	const char *code = (const char *)at;
 	int length = memcmp(code, "\x0f\x31", 2) == 0 ? 2 : memcmp(code, "\x0f\x01\xf9", 3) == 0 ? 3 : 0; /* rdtsc, rdtscp */
@@ -343,7 +343,7 @@ bool gmt_clock_trapped(void *context, bool inside)
 	if (atomic_load(&refused))
 		gmt_clock_stop(); /* in case the thread was making a line */
 	else
-		gmt_clock_refused();
+		gmt_clock_note_refusal();
 	registers[REG_RAX] = registers[REG_RDX] = 0;
 	registers[REG_RIP] += length;
 	return true;
@@ -351,7 +351,7 @@ bool gmt_clock_trapped(void *context, bool inside)
 
 #else
 
-bool gmt_clock_trapped(void *context, bool inside)
+bool gmt_clock_handle_trap(void *context, bool inside)
 {
 	(void)context, (void)inside;
 	return false;
@@ -365,10 +365,10 @@ void gmt_clock_stop(void)
 {
 }
 
-void gmt_clock_refused(void)
+void gmt_clock_note_refusal(void)
 {
 	atomic_store(&refused, true);
-	tell_core();
+	tell_core_of_refusal();
 }
 
 uint64_t gmt_now(void)

@@ -15,17 +15,17 @@ void gmt_clock_start(void);
 void gmt_clock_stop(void);
 
 /* Called by a thread that is about to lose the right to read the counter: from here on, the process asks the kernel for every time. */
-void gmt_clock_refused(void);
+void gmt_clock_note_refusal(void);
 /*
  * Called in a handler of SIGSEGV: whether this thread faulted because it had lost that right unseen. Then its reading of the
  * counter returns 0, which never counts as a time, and from here on the process asks the kernel for every time. inside: the
  * thread is in a hook.
  */
-bool gmt_clock_trapped(void *context, bool inside);
+bool gmt_clock_handle_trap(void *context, bool inside);
 /* Whether this thread, and those that it starts, have that right. If not, the process asks the kernel for every time. */
 bool gmt_clock_permitted(void);
 /* Sets the address of the core's word that becomes 0 when the kernel is asked for every time: see gmt_core_clock_fn in core.h. */
-void gmt_clock_of_core(int64_t address);
+void gmt_clock_share_with_core(int64_t address);
 /* Reads a clock of the system. */
 uint64_t gmt_system_clock(clockid_t clock);
 

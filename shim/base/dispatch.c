@@ -50,7 +50,7 @@ static const struct hook {
 #define SETS_MAX 24 /* one for the library, at most two for each loader; then the last set stays */
 static struct gmt_functions sets[SETS_MAX];
 static unsigned current; /* of sets */
-static struct gmt_functions over_sets[SETS_MAX]; /* copies of sets, with the functions of gmt_dispatch_put_over */
+static struct gmt_functions over_sets[SETS_MAX]; /* copies of sets, with the functions of gmt_dispatch_override */
 static void (*put_over)(struct gmt_functions *);
 _Atomic(struct gmt_functions *) gmt_driver_now = &sets[0];
 _Atomic(struct gmt_functions *) gmt_bare_now = &sets[0];
@@ -63,26 +63,26 @@ static bool layered;         /* gmt_driver is a loader's table */
 static _Atomic(const char *) lone_driver; /* path of the library that open_lone_driver found */
 static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER; /* guards all of the above; no calls are made under it */
 
-static void **slot_in(struct gmt_functions *set, const struct hook *hook)
+static void **slot_of_hook(struct gmt_functions *set, const struct hook *hook)
 {
 	return (void **)(void *)((char *)set + hook->slot);
 }
 
-static struct gmt_functions *with_overrides(void)
+static struct gmt_functions *copy_with_overrides(void)
 {
 	struct gmt_functions *set = &over_sets[current];
 	for (size_t i = 0; i < COUNT(hooks); i++)
-		__atomic_store_n(slot_in(set, &hooks[i]), __atomic_load_n(slot_in(&sets[current], &hooks[i]), __ATOMIC_RELAXED),
+		__atomic_store_n(slot_of_hook(set, &hooks[i]), __atomic_load_n(slot_of_hook(&sets[current], &hooks[i]), __ATOMIC_RELAXED),
 				 __ATOMIC_RELAXED);
 	put_over(set);
 	return set;
 }
 
-void gmt_dispatch_put_over(void (*over)(struct gmt_functions *functions))
+void gmt_dispatch_override(void (*over)(struct gmt_functions *functions))
 {
 	pthread_mutex_lock(&writing);
 	put_over = over;
-	atomic_store_explicit(&gmt_driver_now, with_overrides(), memory_order_release);
+	atomic_store_explicit(&gmt_driver_now, copy_with_overrides(), memory_order_release);
 	pthread_mutex_unlock(&writing);
 }
 
@@ -90,18 +90,18 @@ void gmt_dispatch_put_over(void (*over)(struct gmt_functions *functions))
  * Publishes a set in which functions (in the order of hooks) replace the current ones, except those that are NULL. missing:
  * only where there is none yet.
  */
-static void publish_set(void *const *functions, bool missing)
+static void publish_functions(void *const *functions, bool missing)
 {
 	if (current + 1 == SETS_MAX)
 		return;
 	struct gmt_functions *old = &sets[current], *set = &sets[++current];
 	for (size_t i = 0; i < COUNT(hooks); i++) {
-		void *was = __atomic_load_n(slot_in(old, &hooks[i]), __ATOMIC_RELAXED);
+		void *was = __atomic_load_n(slot_of_hook(old, &hooks[i]), __ATOMIC_RELAXED);
 		bool taken = functions[i] && !(missing && was);
-		__atomic_store_n(slot_in(set, &hooks[i]), taken ? functions[i] : was, __ATOMIC_RELAXED);
+		__atomic_store_n(slot_of_hook(set, &hooks[i]), taken ? functions[i] : was, __ATOMIC_RELAXED);
 	}
 	atomic_store_explicit(&gmt_bare_now, set, memory_order_release);
-	atomic_store_explicit(&gmt_driver_now, put_over ? with_overrides() : set, memory_order_release);
+	atomic_store_explicit(&gmt_driver_now, put_over ? copy_with_overrides() : set, memory_order_release);
 	atomic_store(&ready, set->clCreateBuffer && set->clReleaseMemObject ? 1 : -1);
 }
 
@@ -129,7 +129,7 @@ static bool is_loader(const char *path)
 	return strncmp(slash ? slash + 1 : path, "libOpenCL", strlen("libOpenCL")) == 0;
 }
 
-static int find_loaded(struct dl_phdr_info *info, size_t size, void *path)
+static int find_loaded_loader(struct dl_phdr_info *info, size_t size, void *path)
 {
 	(void)size;
 	if (!is_loader(info->dlpi_name))
@@ -187,7 +187,7 @@ static void *open_library(bool load)
 	if (gmt_real_dlsym()(RTLD_NEXT, "clGetPlatformIDs"))
 		return RTLD_NEXT;
 	const char *path = NULL;
-	dl_iterate_phdr(find_loaded, &path);
+	dl_iterate_phdr(find_loaded_loader, &path);
 	if (path)
 		return dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
 	void *driver = load ? open_lone_driver() : NULL;
@@ -206,7 +206,7 @@ static void resolve_entries(void *library)
 	pthread_mutex_lock(&writing);
 	if (atomic_load(&resolved) != 1) {
 		memcpy(entries, found, sizeof entries);
-		publish_set(found, layered);
+		publish_functions(found, layered);
 		atomic_store(&resolved, library ? 1 : -1);
 	}
 	pthread_mutex_unlock(&writing);
@@ -254,7 +254,7 @@ void gmt_dispatch_use_layer(const struct _cl_icd_dispatch *target, cl_uint count
 	if (library)
 		resolve_entries(library);
 	pthread_mutex_lock(&writing);
-	publish_set(functions, false);
+	publish_functions(functions, false);
 	layered = true;
 	pthread_mutex_unlock(&writing);
 }
@@ -262,7 +262,7 @@ void gmt_dispatch_use_layer(const struct _cl_icd_dispatch *target, cl_uint count
 void gmt_dispatch_use_entries(void)
 {
 	pthread_mutex_lock(&writing);
-	publish_set(entries, false);
+	publish_functions(entries, false);
 	layered = false;
 	pthread_mutex_unlock(&writing);
 }
@@ -297,10 +297,10 @@ bool gmt_dispatch_add_extension(const char *name, void *real)
 	if (!hook || hook->index != NOT_IN_TABLE)
 		return true;
 	pthread_mutex_lock(&writing);
-	void *there = __atomic_load_n(slot_in(&sets[0], hook), __ATOMIC_RELAXED);
+	void *there = __atomic_load_n(slot_of_hook(&sets[0], hook), __ATOMIC_RELAXED);
 	for (size_t i = 0; !there && i < SETS_MAX; i++) {
-		__atomic_store_n(slot_in(&over_sets[i], hook), real, __ATOMIC_RELEASE);
-		__atomic_store_n(slot_in(&sets[i], hook), real, __ATOMIC_RELEASE);
+		__atomic_store_n(slot_of_hook(&over_sets[i], hook), real, __ATOMIC_RELEASE);
+		__atomic_store_n(slot_of_hook(&sets[i], hook), real, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&writing);
 	return !there || there == real;

@@ -30,7 +30,7 @@ extern _Atomic(struct gmt_functions *) gmt_driver_now;
 extern _Atomic(struct gmt_functions *) gmt_bare_now;
 #define gmt_bare (*atomic_load_explicit(&gmt_bare_now, memory_order_acquire))
 /* Has hooks call the functions that over stores in a copy of the driver's. Once, before the first hook calls the driver. */
-void gmt_dispatch_put_over(void (*over)(struct gmt_functions *functions));
+void gmt_dispatch_override(void (*over)(struct gmt_functions *functions));
 
 /* Resolves the driver's functions, once; false if this process has no OpenCL library. */
 bool gmt_dispatch_ready(void);

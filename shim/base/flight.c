@@ -22,7 +22,7 @@
 
 #define STACK_DEPTH 16 /* of call sites: walking the stack is most of an event's cost */
 
-static void take_variable(uint8_t *to, size_t room, const char *const *names)
+static void copy_variable(uint8_t *to, size_t room, const char *const *names)
 {
 	for (const char *value = NULL; *names && !value; names++) {
 		value = secure_getenv(*names);
@@ -30,7 +30,7 @@ static void take_variable(uint8_t *to, size_t room, const char *const *names)
 			strncpy((char *)to, value, room - 1);
 	}
 }
-#define TAKE(field, ...) take_variable(record->field, sizeof record->field, (const char *const[]){__VA_ARGS__, NULL})
+#define TAKE(field, ...) copy_variable(record->field, sizeof record->field, (const char *const[]){__VA_ARGS__, NULL})
 
 static void describe_process(struct gmtflight *record)
 {
@@ -57,7 +57,7 @@ static void describe_process(struct gmtflight *record)
 }
 
 /* Makes the paths absolute: the program may change its working folder later. */
-static bool name_files(struct gmt_flight *flight, const char *folder)
+static bool name_flight_files(struct gmt_flight *flight, const char *folder)
 {
 	char absolute[PATH_MAX];
 	const struct gmtflight *r = &flight->record;
@@ -80,7 +80,7 @@ bool gmt_flight_begin(const char *folder)
 	if (flight == MAP_FAILED)
 		return false;
 	describe_process(&flight->record);
-	if (!name_files(flight, folder) || madvise(flight, sizeof *flight, MADV_WIPEONFORK) != 0) {
+	if (!name_flight_files(flight, folder) || madvise(flight, sizeof *flight, MADV_WIPEONFORK) != 0) {
 		munmap(flight, sizeof *flight);
 		return false;
 	}
@@ -118,7 +118,7 @@ static void write_file(const struct gmt_flight *flight)
 }
 
 /* Whether the record is this process's: a child of vfork() has its parent's memory, but another pid. */
-static bool is_ours(const struct gmt_flight *flight)
+static bool is_own_record(const struct gmt_flight *flight)
 {
 	return flight && flight->pid && flight->pid == (uint32_t)getpid();
 }
@@ -128,7 +128,7 @@ void gmt_flight_write(int status, int signal)
 {
 	struct gmt_flight *flight = gmt_flight;
 	int saved = errno;
-	if (!is_ours(flight))
+	if (!is_own_record(flight))
 		return;
 	sigset_t all, mask;
 	sigfillset(&all);

@@ -6,12 +6,12 @@
 
 struct gmt_flight *gmt_flight;
 
-static void add(_Atomic uint64_t *counter, uint64_t value)
+static void add_to_counter(_Atomic uint64_t *counter, uint64_t value)
 {
 	atomic_fetch_add_explicit(counter, value, memory_order_relaxed);
 }
 
-static uint64_t get(const _Atomic uint64_t *counter)
+static uint64_t read_counter(const _Atomic uint64_t *counter)
 {
 	return atomic_load_explicit(counter, memory_order_relaxed);
 }
@@ -19,7 +19,7 @@ static uint64_t get(const _Atomic uint64_t *counter)
 /* True if this is a new peak. */
 static bool add_in_use(struct gmt_flight_site *site, uint64_t bytes)
 {
-	uint64_t now = atomic_fetch_add_explicit(&site->inuse, bytes, memory_order_relaxed) + bytes, peak = get(&site->peak);
+	uint64_t now = atomic_fetch_add_explicit(&site->inuse, bytes, memory_order_relaxed) + bytes, peak = read_counter(&site->peak);
 	while (now > peak)
 		if (atomic_compare_exchange_weak_explicit(&site->peak, &peak, now, memory_order_relaxed, memory_order_relaxed))
 			return true;
@@ -36,7 +36,7 @@ static void count_failure(int32_t status)
 	for (unsigned i = 0; i < GMT_FLIGHT_FAILURES; i++) {
 		int32_t there = 0;
 		if (atomic_compare_exchange_strong(&gmt_flight->failures[i].status, &there, status) || there == status) {
-			add(&gmt_flight->failures[i].count, 1);
+			add_to_counter(&gmt_flight->failures[i].count, 1);
 			return;
 		}
 	}
@@ -52,19 +52,19 @@ static void count_create(const struct gmtevent *event)
 {
 	struct gmt_flight_site *site = site_of(event->tag), *total = &gmt_flight->total;
 	if (event->outcome == GMT_OUTCOME_FAILED) {
-		add(&site->failed, 1);
-		add(&total->failed, 1);
+		add_to_counter(&site->failed, 1);
+		add_to_counter(&total->failed, 1);
 		if (event->status)
 			count_failure(event->status);
 		return;
 	}
-	add(&site->creates, 1);
-	add(&total->creates, 1);
+	add_to_counter(&site->creates, 1);
+	add_to_counter(&total->creates, 1);
 	if (!owns_memory(event))
 		return;
-	add(&gmt_flight->sizes[event->size ? 63 - __builtin_clzll(event->size) : 0], 1);
-	add(&site->bytes, event->size);
-	add(&total->bytes, event->size);
+	add_to_counter(&gmt_flight->sizes[event->size ? 63 - __builtin_clzll(event->size) : 0], 1);
+	add_to_counter(&site->bytes, event->size);
+	add_to_counter(&total->bytes, event->size);
 	add_in_use(site, event->size);
 	if (add_in_use(total, event->size))
 		atomic_store_explicit(&gmt_flight->peaktime, event->time - gmt_flight->began, memory_order_relaxed);
@@ -75,18 +75,18 @@ static void count_release(const struct gmtevent *event)
 	if (!event->object || event->granted /* references */ || event->outcome == GMT_OUTCOME_PINNED)
 		return;
 	struct gmt_flight_site *site = site_of(event->tag), *total = &gmt_flight->total;
-	add(&site->releases, 1);
-	add(&total->releases, 1);
+	add_to_counter(&site->releases, 1);
+	add_to_counter(&total->releases, 1);
 	if (owns_memory(event)) {
-		add(&site->inuse, -event->size);
-		add(&total->inuse, -event->size);
+		add_to_counter(&site->inuse, -event->size);
+		add_to_counter(&total->inuse, -event->size);
 	}
 }
 
-static void take_tag(const struct gmtevent *event, const void *frames, size_t length)
+static void note_tag(const struct gmtevent *event, const void *frames, size_t length)
 {
 	struct gmt_flight_site *site = site_of(event->tag);
-	add(&gmt_flight->tags, 1);
+	add_to_counter(&gmt_flight->tags, 1);
 	if (site == gmt_flight->sites || length > sizeof site->frames)
 		return;
 	memcpy(site->frames, frames, length);
@@ -94,7 +94,7 @@ static void take_tag(const struct gmtevent *event, const void *frames, size_t le
 }
 
 /* The payload of a module is path NUL build id, or file NUL name. Texts that are too long keep their last bytes, which say most. */
-static void take_module(const struct gmtevent *event, const char *text, size_t length)
+static void note_module(const struct gmtevent *event, const char *text, size_t length)
 {
 	if (event->object > GMT_FLIGHT_LOADED)
 		return;
@@ -116,7 +116,7 @@ static void copy_text(uint8_t *to, size_t room, const char *from, size_t length)
 	memcpy(to, from, length < room ? length : room - 1);
 }
 
-static void take_device(const char *text, size_t length)
+static void note_device(const char *text, size_t length)
 {
 	uint32_t none = 0;
 	if (!atomic_compare_exchange_strong(&gmt_flight->device, &none, 1))
@@ -127,11 +127,11 @@ static void take_device(const char *text, size_t length)
 		copy_text(gmt_flight->record.driver, sizeof gmt_flight->record.driver, text + name + 1, length - name - 1);
 }
 
-void gmt_flight_event(const struct gmtevent *event, const void *payload, size_t length)
+void gmt_flight_count_event(const struct gmtevent *event, const void *payload, size_t length)
 {
 	if (gmt_unlikely(!gmt_flight || !gmt_flight->pid))
 		return;
-	add(&gmt_flight->changes, 1);
+	add_to_counter(&gmt_flight->changes, 1);
 	switch (event->kind) {
 	case GMT_KIND_CREATE:
 		count_create(event);
@@ -140,17 +140,17 @@ void gmt_flight_event(const struct gmtevent *event, const void *payload, size_t 
 		count_release(event);
 		break;
 	case GMT_KIND_TAG:
-		take_tag(event, payload, length);
+		note_tag(event, payload, length);
 		break;
 	case GMT_KIND_MODULE:
-		take_module(event, payload, length);
+		note_module(event, payload, length);
 		break;
 	case GMT_KIND_DEVICE:
-		take_device(payload, length);
+		note_device(payload, length);
 		break;
 	case GMT_KIND_DIAG:
 		if (event->op < GMT_FLIGHT_FINDINGS)
-			add(&gmt_flight->findings[event->op], 1);
+			add_to_counter(&gmt_flight->findings[event->op], 1);
 		break;
 	default:
 		break;
@@ -160,24 +160,25 @@ void gmt_flight_event(const struct gmtevent *event, const void *payload, size_t 
 static void read_counts(struct gmtflightcounts *to, const struct gmt_flight_site *from)
 {
 	*to = (struct gmtflightcounts){
-		get(&from->creates), get(&from->failed), get(&from->releases), get(&from->bytes), get(&from->inuse), get(&from->peak),
+		read_counter(&from->creates), read_counter(&from->failed), read_counter(&from->releases),
+		read_counter(&from->bytes), read_counter(&from->inuse), read_counter(&from->peak),
 	};
 }
 
 static bool has_larger_peak(const struct gmt_flight_site *a, const struct gmt_flight_site *b)
 {
-	uint64_t one = get(&a->peak), other = get(&b->peak);
-	return one != other ? one > other : get(&a->creates) > get(&b->creates);
+	uint64_t one = read_counter(&a->peak), other = read_counter(&b->peak);
+	return one != other ? one > other : read_counter(&a->creates) > read_counter(&b->creates);
 }
 
 /* The call sites with the largest peaks. Returns how many there are. */
 static unsigned largest_sites(const struct gmt_flight *flight, const struct gmt_flight_site **best)
 {
 	unsigned count = 0;
-	uint64_t tags = get(&flight->tags);
+	uint64_t tags = read_counter(&flight->tags);
 	for (uint64_t tag = 1; tag <= tags && tag < GMT_FLIGHT_TAGS; tag++) {
 		const struct gmt_flight_site *site = &flight->sites[tag];
-		if (!get(&site->creates) && !get(&site->failed))
+		if (!read_counter(&site->creates) && !read_counter(&site->failed))
 			continue;
 		unsigned at = count < GMT_FLIGHT_SITES ? count++ : GMT_FLIGHT_SITES;
 		for (; at > 0 && has_larger_peak(site, best[at - 1]); at--)
@@ -225,14 +226,14 @@ void gmt_flight_sum_up(struct gmt_flight *flight)
 	struct gmtflight *record = &flight->record;
 	read_counts(&record->total, &flight->total);
 	read_counts(&record->others, &flight->sites[0]);
-	record->peaktime = get(&flight->peaktime);
-	record->distinct = get(&flight->tags);
+	record->peaktime = read_counter(&flight->peaktime);
+	record->distinct = read_counter(&flight->tags);
 	for (unsigned i = 0; i < GMT_FLIGHT_FINDINGS; i++)
-		record->findings[i] = get(&flight->findings[i]);
+		record->findings[i] = read_counter(&flight->findings[i]);
 	for (unsigned i = 0; i < GMT_FLIGHT_SIZES; i++)
-		record->sizes[i] = get(&flight->sizes[i]);
+		record->sizes[i] = read_counter(&flight->sizes[i]);
 	for (unsigned i = 0; i < GMT_FLIGHT_FAILURES; i++)
-		record->failures[i] = (struct gmtflightfailure){.status = flight->failures[i].status, .count = get(&flight->failures[i].count)};
+		record->failures[i] = (struct gmtflightfailure){.status = flight->failures[i].status, .count = read_counter(&flight->failures[i].count)};
 	fill_sites(flight);
 	const uint64_t *word = (const void *)record;
 	record->sum = 0xcbf29ce484222325u;

@@ -38,7 +38,7 @@ struct gmt_flight {
 extern struct gmt_flight *gmt_flight;
 
 /* Counts an event, in bounded time and memory. Any thread may call it. Does nothing in a process without a flight log. */
-void gmt_flight_event(const struct gmtevent *event, const void *payload, size_t length);
+void gmt_flight_count_event(const struct gmtevent *event, const void *payload, size_t length);
 /* Fills in the counts of the record. */
 void gmt_flight_sum_up(struct gmt_flight *flight);
 

@@ -37,9 +37,9 @@ int __sigaction(int number, const struct sigaction *action, struct sigaction *be
  * the handler returns and the instruction runs again; a signal that was sent is raised. In a child of vfork() nothing is
  * written.
  */
-static void stand_in(int number, siginfo_t *info, void *context)
+static void handle_ending_signal(int number, siginfo_t *info, void *context)
 {
-	if (number == SIGSEGV && gmt_clock_trapped(context, gmt_inside))
+	if (number == SIGSEGV && gmt_clock_handle_trap(context, gmt_inside))
 		return;
 	struct sigaction usual = {.sa_handler = SIG_DFL};
 	gmt_flight_write(-1, number);
@@ -48,28 +48,28 @@ static void stand_in(int number, siginfo_t *info, void *context)
 		raise(number); /* delivered when this handler returns */
 }
 
-/* stand_in as a handler of one argument: where it needs its context, the kernel passes it whatever the flags. */
-static sighandler_t as_handler(void)
+/* handle_ending_signal as a handler of one argument: where it needs its context, the kernel passes it whatever the flags. */
+static sighandler_t ending_handler(void)
 {
 	union {
 		void (*with_context)(int, siginfo_t *, void *);
 		sighandler_t handler;
-	} ours = {stand_in};
+	} ours = {handle_ending_signal};
 	return ours.handler;
 }
 
-sighandler_t gmt_flight_instead(int number, sighandler_t handler)
+sighandler_t gmt_flight_handler_instead(int number, sighandler_t handler)
 {
 	bool ours = (replaced && is_ending(number)) || (forgiving && number == SIGSEGV);
 	if (gmt_likely(!ours || handler != SIG_DFL))
 		return handler;
 	informed[number] = false;
-	return as_handler();
+	return ending_handler();
 }
 
-sighandler_t gmt_flight_shown(sighandler_t handler)
+sighandler_t gmt_flight_handler_to_show(sighandler_t handler)
 {
-	return gmt_unlikely(handler == as_handler()) ? SIG_DFL : handler;
+	return gmt_unlikely(handler == ending_handler()) ? SIG_DFL : handler;
 }
 
 static void write_at_exit(int status, void *nothing)
@@ -84,14 +84,14 @@ static void write_at_quick_exit(void)
 }
 
 /* Runs after destructors of the program and its libraries, which may have released memory. */
-__attribute__((destructor)) static void all_has_ended(void)
+__attribute__((destructor)) static void write_after_destructors(void)
 {
 	gmt_flight_write_again();
 }
 
 static void replace_default(int number)
 {
-	struct sigaction now, ours = {.sa_sigaction = stand_in, .sa_flags = SA_ONSTACK | SA_RESTART | SA_SIGINFO};
+	struct sigaction now, ours = {.sa_sigaction = handle_ending_signal, .sa_flags = SA_ONSTACK | SA_RESTART | SA_SIGINFO};
 	if (__sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_DFL) {
 		informed[number] = true;
 		__sigaction(number, &ours, NULL);
@@ -99,7 +99,7 @@ static void replace_default(int number)
 }
 
 /* Signals do not end process 1 by default. */
-void gmt_flight_ends(void)
+void gmt_flight_catch_ends(void)
 {
 	on_exit(write_at_exit, NULL);
 	at_quick_exit(write_at_quick_exit);
@@ -108,7 +108,7 @@ void gmt_flight_ends(void)
 		replace_default(ending[i]);
 }
 
-void gmt_flight_forgives(void)
+void gmt_flight_catch_faults(void)
 {
 #ifdef __x86_64__
 	forgiving = true;
@@ -122,7 +122,7 @@ static void (*next_exit)(int status);
 static void (*next_abort)(void);
 
 /* Before main: a child of vfork() that ends must not call the linker. */
-__attribute__((constructor)) static void find_next(void)
+__attribute__((constructor)) static void find_next_exits(void)
 {
 	void *found = gmt_real_dlsym()(RTLD_NEXT, "_exit");
 	memcpy(&next_exit, &found, sizeof found);

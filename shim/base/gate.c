@@ -8,7 +8,7 @@
 struct gmt_gate gmt_gate;
 struct gmt_ledger gmt_ledger;
 
-static bool taken_soon(void)
+static bool take_by_spinning(void)
 {
 	for (int i = 0; i < LOOKS; i++) {
 		uint32_t state = atomic_load_explicit(&gmt_gate.state, memory_order_relaxed);
@@ -23,7 +23,7 @@ static bool taken_soon(void)
 /* A thread that has slept does not know whether others sleep: it unlocks as if some did. */
 void gmt_gate_wait(void)
 {
-	if (taken_soon())
+	if (take_by_spinning())
 		return;
 	while (atomic_exchange_explicit(&gmt_gate.state, GMT_GATE_AWAITED, memory_order_acquire) != GMT_GATE_OPEN)
 		gmt_futex_wait(&gmt_gate.state, GMT_GATE_AWAITED, 0);

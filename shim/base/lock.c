@@ -35,7 +35,7 @@ void gmt_futex_wake(_Atomic uint32_t *word, int threads)
 }
 
 /* Spins, then yields in case the holder was descheduled, then sleeps in case it has a lower priority. */
-void gmt_lock_taken(_Atomic uint32_t *lock)
+void gmt_lock_wait(_Atomic uint32_t *lock)
 {
 	unsigned spins = 0;
 	do {
@@ -54,7 +54,7 @@ void gmt_lock_taken(_Atomic uint32_t *lock)
  * Waits for a bounded time. The driver may have called the callback with a lock of its own, which the holder of our
  * lock needs in its own call of the driver.
  */
-static bool lock_soon(_Atomic uint32_t *lock)
+static bool lock_within_bound(_Atomic uint32_t *lock)
 {
 	for (unsigned spins = 0; spins < 4096; spins++) {
 		if (!atomic_exchange_explicit(lock, 1, memory_order_acquire))
@@ -70,7 +70,7 @@ static bool lock_soon(_Atomic uint32_t *lock)
 bool gmt_lock_driver(_Atomic uint32_t *lock)
 {
 	if (gmt_unlikely(gmt_in_callback)) {
-		if (holding || !lock_soon(lock))
+		if (holding || !lock_within_bound(lock))
 			return false;
 	} else {
 		gmt_lock(lock);

@@ -22,11 +22,11 @@ static inline void gmt_cpu_pause(void)
 }
 
 /* Waits for a lock that is taken. For locks that are held for a few instructions, without a call of the driver. */
-void gmt_lock_taken(_Atomic uint32_t *lock);
+void gmt_lock_wait(_Atomic uint32_t *lock);
 static inline void gmt_lock(_Atomic uint32_t *lock)
 {
 	if (gmt_unlikely(atomic_exchange_explicit(lock, 1, memory_order_acquire)))
-		gmt_lock_taken(lock);
+		gmt_lock_wait(lock);
 }
 static inline void gmt_unlock(_Atomic uint32_t *lock)
 {

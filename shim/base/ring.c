@@ -54,21 +54,21 @@ static struct gmtring *ring_at(uint32_t i)
 	return (struct gmtring *)(void *)(base + (size_t)i * sizeof(struct gmtring));
 }
 
-static uint64_t load(uint64_t *p)
+static uint64_t load_acquire(uint64_t *p)
 {
 	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
 
-static void thread_ends(void *ring)
+static void release_thread_ring(void *ring)
 {
 	writer = (struct writer){0};
 	if (gmt_session.region)
 		__atomic_store_n(&((struct gmtring *)ring)->owner, 0, __ATOMIC_RELEASE);
 }
 
-static void make_key(void)
+static void make_thread_key(void)
 {
-	pthread_key_create(&key, thread_ends);
+	pthread_key_create(&key, release_thread_ring);
 }
 
 /* Copies an event and its payload into free slots and publishes them at once. */
@@ -91,7 +91,7 @@ static bool has_room(struct writer *w, uint64_t slots)
 }
 
 /* Wakes the session with a futex, a system call that every filter must permit programs with threads. */
-void gmt_ring_bell(void)
+void gmt_ring_wake_session(void)
 {
 	int saved = errno;
 	if (gmt_session.bell)
@@ -102,7 +102,7 @@ void gmt_ring_bell(void)
 /* Reads how far the session has read. The session polls slow rings rarely, so a ring that is half full wakes it, once until it reads. */
 static void read_tail(struct writer *w)
 {
-	uint64_t tail = load(&w->ring->tail);
+	uint64_t tail = load_acquire(&w->ring->tail);
 	if (tail != w->tail)
 		atomic_store_explicit(&stalled, false, memory_order_relaxed);
 	w->tail = tail;
@@ -110,7 +110,7 @@ static void read_tail(struct writer *w)
 	w->until = tail + (half ? GMT_RING_EVENTS : GMT_RING_EVENTS / 2);
 	if (half && w->nudged != tail + 1) {
 		w->nudged = tail + 1;
-		gmt_ring_bell();
+		gmt_ring_wake_session();
 	}
 }
 
@@ -145,7 +145,7 @@ static bool wait_for_room(struct writer *w, uint64_t slots)
 	bool found = false, alone = false;
 	for (uint64_t now = start, before = now; !found && !alone && now - start < limit && may_wait(limit, now); before = now) {
 		alone = gmt_link_lost(50000);
-		w->tail = load(&w->ring->tail);
+		w->tail = load_acquire(&w->ring->tail);
 		found = has_room(w, slots);
 		now = gmt_now();
 		count_wait(before, now);
@@ -183,7 +183,7 @@ static void announce_thread(struct writer *w, uint32_t tid)
 }
 
 /* Raises the number of rings that the session reads. */
-static void used_up_to(uint32_t count)
+static void raise_used_rings(uint32_t count)
 {
 	uint32_t *used = &gmt_session.region->used, before = __atomic_load_n(used, __ATOMIC_RELAXED);
 	while (before < count && !__atomic_compare_exchange_n(used, &before, count, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
@@ -193,7 +193,7 @@ static void used_up_to(uint32_t count)
 static void claim_ring(void)
 {
 	uint32_t tid = (uint32_t)syscall(SYS_gettid);
-	pthread_once(&key_once, make_key);
+	pthread_once(&key_once, make_thread_key);
 	uint64_t none_yet = 0;
 	atomic_compare_exchange_strong(&began, &none_yet, gmt_now());
 	uint32_t first = atomic_fetch_add(&next_ring, 1);
@@ -203,20 +203,20 @@ static void claim_ring(void)
 		uint32_t none = 0;
 		if (!__atomic_compare_exchange_n(&ring->owner, &none, tid, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			continue;
-		used_up_to(at + 1);
-		writer = (struct writer){.ring = ring, .head = ring->head, .tail = load(&ring->tail)};
+		raise_used_rings(at + 1);
+		writer = (struct writer){.ring = ring, .head = ring->head, .tail = load_acquire(&ring->tail)};
 		pthread_setspecific(key, ring);
 		announce_thread(&writer, tid);
 		return;
 	}
-	used_up_to(GMT_RINGS);
+	raise_used_rings(GMT_RINGS);
 	writer = (struct writer){.ring = ring_at(SHARED_RING), .shared = true};
 }
 
 static void write_to_shared_ring(const struct gmtevent *event, const void *payload, size_t length, uint64_t slots)
 {
 	gmt_lock(&shared_lock);
-	struct writer w = {.ring = writer.ring, .head = writer.ring->head, .tail = load(&writer.ring->tail), .nudged = shared_nudged};
+	struct writer w = {.ring = writer.ring, .head = writer.ring->head, .tail = load_acquire(&writer.ring->tail), .nudged = shared_nudged};
 	uint32_t tid = (uint32_t)syscall(SYS_gettid);
 	if (atomic_exchange_explicit(&shared_thread, tid, memory_order_relaxed) != tid)
 		announce_thread(&w, tid);
@@ -229,7 +229,7 @@ static void write_to_shared_ring(const struct gmtevent *event, const void *paylo
 static void write_event(const struct gmtevent *event, const void *payload, size_t length)
 {
 	if (gmt_unlikely(!gmt_session.region)) {
-		gmt_flight_event(event, payload, length);
+		gmt_flight_count_event(event, payload, length);
 		return;
 	}
 	if (gmt_unlikely(!writer.ring))

@@ -17,7 +17,7 @@ void gmt_ring_write_payload(struct gmtevent *event, const void *payload, size_t 
 /* Fetches the cache lines of the next write before the driver is called: the session's processor has them. */
 void gmt_ring_prepare(void);
 /* Has the session read the rings, and the region's head, now. */
-void gmt_ring_bell(void);
+void gmt_ring_wake_session(void);
 /* Called in the child of a fork, which has no ring. */
 void gmt_ring_forget(void);
 
@@ -31,7 +31,7 @@ void gmt_decision_write(struct gmtorderfields decision);
  * Notes a decision that the next event records: writes its number unless it follows the thread's latest one. False: the core has
  * failed.
  */
-static inline bool gmt_decision_known(int64_t number, uint64_t time)
+static inline bool gmt_decision_note(int64_t number, uint64_t time)
 {
 	if (gmt_unlikely(number <= 0))
 		return number == 0;

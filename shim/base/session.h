@@ -50,7 +50,7 @@ static inline bool gmt_uses(void)
 bool gmt_session_seccomp_installed(void);
 
 /* Ends pooling, and all calls of the driver but the program's: the drivers may be unloaded from here on. */
-void gmt_session_quiet(void);
+void gmt_session_make_quiet(void);
 bool gmt_session_is_quiet(void);
 
 #endif

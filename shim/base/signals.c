@@ -111,18 +111,18 @@ GMT_HOOK int sigaction(int number, const struct sigaction *restrict action, stru
 	if (action) {
 		note_handler(number, action);
 		instead = *action;
-		instead.sa_handler = gmt_flight_instead(number, action->sa_handler);
+		instead.sa_handler = gmt_flight_handler_instead(number, action->sa_handler);
 	}
 	int err = __sigaction(number, action ? &instead : NULL, before);
 	if (before && err == 0)
-		before->sa_handler = gmt_flight_shown(before->sa_handler);
+		before->sa_handler = gmt_flight_handler_to_show(before->sa_handler);
 	return err;
 }
 
 GMT_HOOK sighandler_t signal(int number, sighandler_t handler)
 {
 	note_handler(number, &(struct sigaction){.sa_handler = handler});
-	return gmt_flight_shown(bsd_signal(number, gmt_flight_instead(number, handler)));
+	return gmt_flight_handler_to_show(bsd_signal(number, gmt_flight_handler_instead(number, handler)));
 }
 
 GMT_HOOK sighandler_t ssignal(int number, sighandler_t handler)
@@ -185,7 +185,7 @@ static bool in_same_library(const void *a, const void *b)
 	return a && dladdr(a, &one) && dladdr(b, &other) && one.dli_fbase == other.dli_fbase;
 }
 
-void *gmt_signals_named(const char *name, void *real)
+void *gmt_signals_hook_named(const char *name, void *real)
 {
 	int (*ours)(int, const struct sigaction *, struct sigaction *) = sigaction;
 	int (*libc)(int, const struct sigaction *, struct sigaction *) = __sigaction;

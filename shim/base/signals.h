@@ -51,6 +51,6 @@ void gmt_signals_restore(const struct gmt_dispositions *before, const void *insi
 void gmt_signals_note_raw(long number, long action);
 
 /* Our hook for a function of the C library that installs handlers; NULL for any other function. */
-void *gmt_signals_named(const char *name, void *real);
+void *gmt_signals_hook_named(const char *name, void *real);
 
 #endif

@@ -42,7 +42,7 @@ static inline __attribute__((always_inline)) long enter_kernel(long number, long
 }
 
 /* Starts a program through our hook, which leaves our library out of its environment if it cannot be loaded. */
-static __attribute__((noinline)) long execute(long program, long words, long environment)
+static __attribute__((noinline)) long execve_through_hook(long program, long words, long environment)
 {
 	const char *path;
 	char *const *list, *const *variables;
@@ -53,7 +53,7 @@ static __attribute__((noinline)) long execute(long program, long words, long env
 }
 
 /* The same for execveat; errno is ENOSYS before glibc 2.34, which introduced that function. */
-static __attribute__((noinline)) long execute_at(long folder, long program, long words, long environment, long flags)
+static __attribute__((noinline)) long execveat_through_hook(long folder, long program, long words, long environment, long flags)
 {
 	const char *path;
 	char *const *list, *const *variables;
@@ -67,9 +67,9 @@ static __attribute__((noinline)) long execute_at(long folder, long program, long
  * In strict mode a thread is killed for all system calls except a few such as read() and write(), and for reading the counter.
  * So its hooks only call the driver from here on. The driver then frees the pool's buffers that the thread releases.
  */
-static __attribute__((noinline)) void thread_turns_strict(void)
+static __attribute__((noinline)) void prepare_strict_mode(void)
 {
-	gmt_clock_refused();
+	gmt_clock_note_refusal();
 	gmt_inside = 1;
 }
 
@@ -77,15 +77,15 @@ static __attribute__((noinline)) void thread_turns_strict(void)
  * Handles the loss of a right, before the kernel takes it. A child of vfork() shares the clock with its parent, which then
  * reads it more slowly.
  */
-static inline void give_up(long what, long how)
+static inline void handle_right_loss(long what, long how)
 {
 	if (what == PR_SET_TSC && how == PR_TSC_SIGSEGV)
-		gmt_clock_refused();
+		gmt_clock_note_refusal();
 	else if (what == PR_SET_SECCOMP && how == SECCOMP_MODE_STRICT)
-		thread_turns_strict();
+		prepare_strict_mode();
 }
 
-static inline long result_of(long result)
+static inline long errno_result(long result)
 {
 	if (gmt_likely(result >= 0 || result < -4095))
 		return result;
@@ -103,22 +103,22 @@ GMT_HOOK long hook_syscall(long number, long a, long b, long c, long d, long e, 
 	if (gmt_unlikely(number == SYS_rt_sigaction))
 		gmt_signals_note_raw(a, b);
 	if (gmt_unlikely(number == SYS_prctl))
-		give_up(a, b);
+		handle_right_loss(a, b);
 	if (gmt_unlikely(number == SYS_seccomp && a == SECCOMP_SET_MODE_STRICT))
-		thread_turns_strict();
+		prepare_strict_mode();
 	if (gmt_unlikely(number == SYS_execve))
-		return execute(a, b, c);
-	if (gmt_unlikely(number == SYS_execveat) && (execute_at(a, b, c, d, e), errno != ENOSYS))
+		return execve_through_hook(a, b, c);
+	if (gmt_unlikely(number == SYS_execveat) && (execveat_through_hook(a, b, c, d, e), errno != ENOSYS))
 		return -1;
-	return result_of(enter_kernel(number, a, b, c, d, e, f));
+	return errno_result(enter_kernel(number, a, b, c, d, e, f));
 }
 
 /* The C library's prctl is variadic, but its arguments are passed in the same way. */
 GMT_HOOK int hook_prctl(int what, unsigned long a, unsigned long b, unsigned long c, unsigned long d) __asm__("prctl");
 GMT_HOOK int hook_prctl(int what, unsigned long a, unsigned long b, unsigned long c, unsigned long d)
 {
-	give_up(what, (long)a);
-	return (int)result_of(enter_kernel(SYS_prctl, what, (long)a, (long)b, (long)c, (long)d, 0));
+	handle_right_loss(what, (long)a);
+	return (int)errno_result(enter_kernel(SYS_prctl, what, (long)a, (long)b, (long)c, (long)d, 0));
 }
 
 #endif

@@ -13,7 +13,7 @@ struct reader {
 	bool bad; /* something that we cannot read */
 };
 
-static uint64_t fixed_size(struct reader *r, size_t bytes)
+static uint64_t read_fixed_size(struct reader *r, size_t bytes)
 {
 	uint64_t value = 0;
 	if (bytes > (size_t)(r->end - r->at)) {
@@ -29,27 +29,27 @@ static uint64_t read_leb(struct reader *r, unsigned *bits)
 {
 	uint64_t value = 0, byte = 0x80;
 	for (*bits = 0; (byte & 0x80) && *bits < 63 && !r->bad; *bits += 7) {
-		byte = fixed_size(r, 1);
+		byte = read_fixed_size(r, 1);
 		value |= (byte & 0x7f) << *bits;
 	}
 	r->bad |= (byte & 0x80) != 0;
 	return value;
 }
 
-static uint64_t unsigned_leb(struct reader *r)
+static uint64_t read_unsigned_leb(struct reader *r)
 {
 	unsigned bits;
 	return read_leb(r, &bits);
 }
 
-static int64_t signed_leb(struct reader *r)
+static int64_t read_signed_leb(struct reader *r)
 {
 	unsigned bits;
 	uint64_t value = read_leb(r, &bits);
 	return bits ? (int64_t)(value << (64 - bits)) >> (64 - bits) : 0;
 }
 
-static void skip(struct reader *r, uint64_t bytes)
+static void skip_bytes(struct reader *r, uint64_t bytes)
 {
 	if (bytes > (uint64_t)(r->end - r->at))
 		r->bad = true;
@@ -73,7 +73,7 @@ struct program {
 	int64_t data;
 };
 
-static void set_saved(struct program *p, uint64_t what, int64_t offset)
+static void set_saved_register(struct program *p, uint64_t what, int64_t offset)
 {
 	if (what == RBP) {
 		p->now->rbp = AT_FRAME;
@@ -87,7 +87,7 @@ static void set_saved(struct program *p, uint64_t what, int64_t offset)
 }
 
 /* A register has a rule of another kind. */
-static void set_unknown(struct program *p, uint64_t what)
+static void set_unknown_register(struct program *p, uint64_t what)
 {
 	if (what == RBP)
 		p->now->rbp = ELSEWHERE;
@@ -95,7 +95,7 @@ static void set_unknown(struct program *p, uint64_t what)
 		p->in.bad |= what == RSP || what == RETURN;
 }
 
-static void set_unchanged(struct program *p, uint64_t what)
+static void set_unchanged_register(struct program *p, uint64_t what)
 {
 	if (what == RBP)
 		p->now->rbp = SAME;
@@ -104,48 +104,48 @@ static void set_unchanged(struct program *p, uint64_t what)
 }
 
 /* Reads an expression that computes rbp plus a number, and perhaps loads from there. False: it computes something else. */
-static bool is_bp_plus(struct program *p, int64_t *offset, bool *reads)
+static bool read_bp_plus(struct program *p, int64_t *offset, bool *reads)
 {
 	enum { BREG6 = 0x76, DEREF = 0x06 };
-	uint64_t bytes = unsigned_leb(&p->in);
+	uint64_t bytes = read_unsigned_leb(&p->in);
 	struct reader in = p->in;
-	skip(&p->in, bytes);
+	skip_bytes(&p->in, bytes);
 	in.end = p->in.at;
-	if (p->in.bad || fixed_size(&in, 1) != BREG6)
+	if (p->in.bad || read_fixed_size(&in, 1) != BREG6)
 		return false;
-	*offset = signed_leb(&in);
-	*reads = in.at < in.end && fixed_size(&in, 1) == DEREF;
+	*offset = read_signed_leb(&in);
+	*reads = in.at < in.end && read_fixed_size(&in, 1) == DEREF;
 	return !in.bad && in.at == in.end;
 }
 
-static void frame_expression(struct program *p)
+static void execute_frame_expression(struct program *p)
 {
 	bool reads = false;
 	p->now->base = RBP;
 	p->now->frame = BY_MEMORY;
-	if (!is_bp_plus(p, &p->now->offset, &reads) || !reads)
+	if (!read_bp_plus(p, &p->now->offset, &reads) || !reads)
 		p->now->base = RETURN; /* no register that we follow */
 }
 
-static void register_expression(struct program *p)
+static void execute_register_expression(struct program *p)
 {
-	uint64_t what = unsigned_leb(&p->in);
+	uint64_t what = read_unsigned_leb(&p->in);
 	int64_t offset = 1;
 	bool reads = false;
-	bool simple = is_bp_plus(p, &offset, &reads) && !reads && offset == 0;
-	set_unknown(p, what);
+	bool simple = read_bp_plus(p, &offset, &reads) && !reads && offset == 0;
+	set_unknown_register(p, what);
 	if (what == RBP && simple)
 		p->now->rbp = AT_BP;
 }
 
-static void set_frame(struct program *p, uint64_t base, int64_t offset)
+static void set_frame_rule(struct program *p, uint64_t base, int64_t offset)
 {
 	p->now->frame = BY_REGISTER;
 	p->now->base = base;
 	p->now->offset = offset;
 }
 
-static void remember(struct program *p)
+static void push_state(struct program *p)
 {
 	if (p->now == &p->states[STATES - 1]) {
 		p->in.bad = true;
@@ -155,36 +155,36 @@ static void remember(struct program *p)
 	p->now++;
 }
 
-static void set_undefined(struct program *p, uint64_t what)
+static void set_undefined_register(struct program *p, uint64_t what)
 {
 	if (what == RETURN)
 		p->now->caller = NOWHERE;
 	else
-		set_unknown(p, what);
+		set_unknown_register(p, what);
 }
 
 /* Executes an instruction about the frame's address, whose operation takes all eight bits. */
-static void execute_frame(struct program *p, uint64_t op)
+static void execute_frame_instruction(struct program *p, uint64_t op)
 {
 	uint64_t what;
 	switch (op) {
 	case 0x0c: /* def_cfa */
-		what = unsigned_leb(&p->in);
-		set_frame(p, what, (int64_t)unsigned_leb(&p->in));
+		what = read_unsigned_leb(&p->in);
+		set_frame_rule(p, what, (int64_t)read_unsigned_leb(&p->in));
 		return;
 	case 0x0d: /* def_cfa_register */
-		set_frame(p, unsigned_leb(&p->in), p->now->offset);
+		set_frame_rule(p, read_unsigned_leb(&p->in), p->now->offset);
 		return;
 	case 0x0e: /* def_cfa_offset */
-		p->now->offset = (int64_t)unsigned_leb(&p->in);
+		p->now->offset = (int64_t)read_unsigned_leb(&p->in);
 		return;
 	default: /* def_cfa_expression */
-		frame_expression(p);
+		execute_frame_expression(p);
 	}
 }
 
 /* Executes another one of eight bits, about registers or the code. */
-static void execute_other(struct program *p, uint64_t op)
+static void execute_other_instruction(struct program *p, uint64_t op)
 {
 	struct reader *in = &p->in;
 	uint64_t what;
@@ -194,31 +194,31 @@ static void execute_other(struct program *p, uint64_t op)
 	case 0x02: /* advance_loc1, 2, 4 */
 	case 0x03:
 	case 0x04:
-		p->address += fixed_size(in, (size_t)1 << (op - 2)) * p->code;
+		p->address += read_fixed_size(in, (size_t)1 << (op - 2)) * p->code;
 		return;
 	case 0x05: /* offset_extended */
-		what = unsigned_leb(in);
-		set_saved(p, what, (int64_t)unsigned_leb(in) * p->data);
+		what = read_unsigned_leb(in);
+		set_saved_register(p, what, (int64_t)read_unsigned_leb(in) * p->data);
 		return;
 	case 0x06: /* restore_extended */
 	case 0x08: /* same_value */
-		set_unchanged(p, unsigned_leb(in));
+		set_unchanged_register(p, read_unsigned_leb(in));
 		return;
 	case 0x07: /* undefined */
-		set_undefined(p, unsigned_leb(in));
+		set_undefined_register(p, read_unsigned_leb(in));
 		return;
 	case 0x0a: /* remember_state */
-		remember(p);
+		push_state(p);
 		return;
 	case 0x0b: /* restore_state */
 		in->bad |= p->now == p->states;
 		p->now -= p->now > p->states;
 		return;
 	case 0x10: /* expression */
-		register_expression(p);
+		execute_register_expression(p);
 		return;
 	case 0x2e: /* GNU_args_size: for exceptions only */
-		unsigned_leb(in);
+		read_unsigned_leb(in);
 		return;
 	default:
 		in->bad = true;
@@ -226,22 +226,22 @@ static void execute_other(struct program *p, uint64_t op)
 }
 
 /* Executes instructions until they are about code after the target. */
-static void execute_all(struct program *p)
+static void execute_until_target(struct program *p)
 {
 	while (p->in.at < p->in.end && p->address < p->target && !p->in.bad) {
-		uint64_t op = fixed_size(&p->in, 1), low = op & 0x3f;
+		uint64_t op = read_fixed_size(&p->in, 1), low = op & 0x3f;
 		switch (op >> 6) {
 		case 1: /* advance_loc */
 			p->address += low * p->code;
 			break;
 		case 2: /* offset */
-			set_saved(p, low, (int64_t)unsigned_leb(&p->in) * p->data);
+			set_saved_register(p, low, (int64_t)read_unsigned_leb(&p->in) * p->data);
 			break;
 		case 3: /* restore */
-			set_unchanged(p, low);
+			set_unchanged_register(p, low);
 			break;
 		default:
-			(op >= 0x0c && op <= 0x0f ? execute_frame : execute_other)(p, op);
+			(op >= 0x0c && op <= 0x0f ? execute_frame_instruction : execute_other_instruction)(p, op);
 		}
 	}
 }
@@ -250,24 +250,24 @@ static void execute_all(struct program *p)
 static unsigned read_augmentation(struct reader *in, const unsigned char *letters)
 {
 	unsigned encoding = 0;
-	uint64_t bytes = *letters == 'z' ? unsigned_leb(in) : 0;
+	uint64_t bytes = *letters == 'z' ? read_unsigned_leb(in) : 0;
 	struct reader data = *in;
-	skip(in, bytes);
+	skip_bytes(in, bytes);
 	data.end = in->at;
 	in->bad |= *letters && *letters != 'z';
 	for (letters += *letters != 0; *letters && !in->bad; letters++) {
 		unsigned of_pointer;
 		switch (*letters) {
 		case 'R':
-			encoding = (unsigned)fixed_size(&data, 1);
+			encoding = (unsigned)read_fixed_size(&data, 1);
 			break;
 		case 'P':
-			of_pointer = (unsigned)fixed_size(&data, 1);
+			of_pointer = (unsigned)read_fixed_size(&data, 1);
 			in->bad |= pointer_bytes(of_pointer) == 0;
-			skip(&data, pointer_bytes(of_pointer));
+			skip_bytes(&data, pointer_bytes(of_pointer));
 			break;
 		case 'L':
-			fixed_size(&data, 1);
+			read_fixed_size(&data, 1);
 			break;
 		default:
 			in->bad = true;
@@ -281,31 +281,31 @@ static unsigned read_augmentation(struct reader *in, const unsigned char *letter
 static struct reader open_entry(const unsigned char *entry, const unsigned char **common)
 {
 	struct reader in = {entry, entry + 4, false};
-	uint64_t bytes = fixed_size(&in, 4);
+	uint64_t bytes = read_fixed_size(&in, 4);
 	in.end = in.at + bytes;
 	in.bad = bytes == 0 || bytes >= 0xfffffff0; /* 64 bits */
 	const unsigned char *field = in.at;
-	*common = field - fixed_size(&in, 4);
+	*common = field - read_fixed_size(&in, 4);
 	return in;
 }
 
 /* Reads a CIE, which several functions' entries share. Returns the encoding of addresses in these. */
-static unsigned read_common(struct program *p, const unsigned char *entry, bool *augmented)
+static unsigned read_common_entry(struct program *p, const unsigned char *entry, bool *augmented)
 {
 	const unsigned char *none;
 	p->in = open_entry(entry, &none);
-	uint64_t version = fixed_size(&p->in, 1);
+	uint64_t version = read_fixed_size(&p->in, 1);
 	const unsigned char *letters = p->in.at;
 	*augmented = *letters == 'z';
-	skip(&p->in, strnlen((const char *)letters, (size_t)(p->in.end - p->in.at)) + 1);
-	p->code = unsigned_leb(&p->in);
-	p->data = signed_leb(&p->in);
-	uint64_t column = version == 1 ? fixed_size(&p->in, 1) : unsigned_leb(&p->in);
+	skip_bytes(&p->in, strnlen((const char *)letters, (size_t)(p->in.end - p->in.at)) + 1);
+	p->code = read_unsigned_leb(&p->in);
+	p->data = read_signed_leb(&p->in);
+	uint64_t column = version == 1 ? read_fixed_size(&p->in, 1) : read_unsigned_leb(&p->in);
 	p->in.bad |= (version != 1 && version != 3) || column != RETURN;
 	if (p->in.bad)
 		return 0;
 	unsigned encoding = read_augmentation(&p->in, letters);
-	execute_all(p);
+	execute_until_target(p);
 	return encoding;
 }
 
@@ -316,14 +316,14 @@ bool gmt_cfi_read(const unsigned char *entry, uintptr_t function, uintptr_t addr
 	struct program p = {.address = function, .target = address};
 	p.now = p.states;
 	bool augmented;
-	size_t bytes = in.bad ? 0 : pointer_bytes(read_common(&p, common, &augmented));
+	size_t bytes = in.bad ? 0 : pointer_bytes(read_common_entry(&p, common, &augmented));
 	if (p.in.bad || bytes == 0)
 		return false;
-	skip(&in, 2 * bytes);
+	skip_bytes(&in, 2 * bytes);
 	if (augmented)
-		skip(&in, unsigned_leb(&in));
+		skip_bytes(&in, read_unsigned_leb(&in));
 	p.in = in;
-	execute_all(&p);
+	execute_until_target(&p);
 	*found = *p.now;
 	return !p.in.bad;
 }

@@ -29,7 +29,7 @@
 #define VARIABLES_MAX 8192 /* most of an environment that we copy: each takes a pointer on the stack */
 
 /* Our library in the list of LD_PRELOAD, where the user's may precede it. NULL: it is not there. */
-static const char *ours_in(const char *list)
+static const char *find_our_library(const char *list)
 {
 	static const char name[] = "/" GMT_SHIM_NAME;
 	for (const char *at = list; (at = strstr(at, name)); at++) {
@@ -46,7 +46,7 @@ static const char *ours_in(const char *list)
 static bool cannot_load_ours(const char *list, const char *program)
 {
 	char path[PATH_MAX], report[GMT_OUTSIDER_MAX] = {GMT_OUTSIDER_FOREIGN};
-	const char *ours = ours_in(list);
+	const char *ours = find_our_library(list);
 	size_t length = ours ? strcspn(ours, ": ") : sizeof path, name = strlen("/" GMT_SHIM_NAME);
 	if (length >= sizeof path)
 		return false;
@@ -66,7 +66,7 @@ static bool cannot_load_ours(const char *list, const char *program)
 }
 
 /* The bytes that a copy of the environment without our library takes; 0: the program gets the environment as it is. */
-static size_t room_without_us(char *const *environment, const char *program)
+static size_t size_without_us(char *const *environment, const char *program)
 {
 	int before = errno;
 	const char *list = NULL;
@@ -83,7 +83,7 @@ static size_t room_without_us(char *const *environment, const char *program)
 
 static void copy_without_us(char *to, const char *list)
 {
-	const char *ours = ours_in(list), *rest = ours + strcspn(ours, ": ");
+	const char *ours = find_our_library(list), *rest = ours + strcspn(ours, ": ");
 	size_t before = (size_t)(ours - list);
 	if (!*rest && before)
 		before--; /* the separator before our library */
@@ -91,7 +91,7 @@ static void copy_without_us(char *to, const char *list)
 	strcpy(to + before, rest + (*rest != 0));
 }
 
-static char *const *without_us(char *const *environment, void *room)
+static char *const *copy_environment_without_us(char *const *environment, void *room)
 {
 	char **copy = room;
 	size_t count = 0, kept = 0;
@@ -115,8 +115,8 @@ static char *const *without_us(char *const *environment, void *room)
 /* The environment to give to a program. A copy lies in the frame of the caller. */
 #define REACHABLE(environment, program)                                                                                \
 	__extension__({                                                                                                \
-		size_t gmt_room = room_without_us(environment, program);                                               \
-		gmt_room ? without_us(environment, alloca(gmt_room)) : (environment);                                  \
+		size_t gmt_room = size_without_us(environment, program);                                               \
+		gmt_room ? copy_environment_without_us(environment, alloca(gmt_room)) : (environment);                                  \
 	})
 
 typedef int exec_fn(const char *program, char *const *words, char *const *environment);
@@ -138,47 +138,47 @@ static struct {
 	int (*wordexp)(const char *text, wordexp_t *words, int flags);
 } libc;
 
-static void find(const char *name, void *function)
+static void find_next_function(const char *name, void *function)
 {
 	void *found = gmt_real_dlsym()(RTLD_NEXT, name);
 	memcpy(function, &found, sizeof found);
 }
 
 /* At the start, because dlsym takes locks, which a child of vfork must not. */
-__attribute__((constructor)) static void find_libc(void)
+__attribute__((constructor)) static void find_libc_functions(void)
 {
-	find("execve", &libc.execve);
-	find("execvpe", &libc.execvpe);
-	find("execv", &libc.execv);
-	find("execvp", &libc.execvp);
-	find("posix_spawn", &libc.spawn);
-	find("posix_spawnp", &libc.spawnp);
-	find("pidfd_spawn", &libc.pidfd_spawn);
-	find("pidfd_spawnp", &libc.pidfd_spawnp);
-	find("fexecve", &libc.fexecve);
-	find("execveat", &libc.execveat);
-	find("system", &libc.system);
-	find("popen", &libc.popen);
-	find("wordexp", &libc.wordexp);
+	find_next_function("execve", &libc.execve);
+	find_next_function("execvpe", &libc.execvpe);
+	find_next_function("execv", &libc.execv);
+	find_next_function("execvp", &libc.execvp);
+	find_next_function("posix_spawn", &libc.spawn);
+	find_next_function("posix_spawnp", &libc.spawnp);
+	find_next_function("pidfd_spawn", &libc.pidfd_spawn);
+	find_next_function("pidfd_spawnp", &libc.pidfd_spawnp);
+	find_next_function("fexecve", &libc.fexecve);
+	find_next_function("execveat", &libc.execveat);
+	find_next_function("system", &libc.system);
+	find_next_function("popen", &libc.popen);
+	find_next_function("wordexp", &libc.wordexp);
 }
 
 /* Another library's constructor may start programs before ours has run. */
-static void ensure_found(void)
+static void ensure_libc_found(void)
 {
 	if (gmt_unlikely(!libc.wordexp))
-		find_libc();
+		find_libc_functions();
 }
 
 GMT_HOOK int execve(const char *program, char *const *words, char *const *environment)
 {
-	ensure_found();
+	ensure_libc_found();
 	char *const *reachable = REACHABLE(environment, program);
 	return libc.execve(program, words, reachable);
 }
 
 GMT_HOOK int execvpe(const char *program, char *const *words, char *const *environment)
 {
-	ensure_found();
+	ensure_libc_found();
 	char *const *reachable = REACHABLE(environment, program);
 	return libc.execvpe(program, words, reachable);
 }
@@ -186,14 +186,14 @@ GMT_HOOK int execvpe(const char *program, char *const *words, char *const *envir
 /* execv and execvp call the next function of their name, not execve: another preloaded library may have hooked only them. */
 GMT_HOOK int execv(const char *program, char *const *words)
 {
-	ensure_found();
+	ensure_libc_found();
 	char *const *reachable = REACHABLE(environ, program);
 	return reachable == environ ? libc.execv(program, words) : libc.execve(program, words, reachable);
 }
 
 GMT_HOOK int execvp(const char *program, char *const *words)
 {
-	ensure_found();
+	ensure_libc_found();
 	char *const *reachable = REACHABLE(environ, program);
 	return reachable == environ ? libc.execvp(program, words) : libc.execvpe(program, words, reachable);
 }
@@ -201,7 +201,7 @@ GMT_HOOK int execvp(const char *program, char *const *words)
 GMT_HOOK int posix_spawn(pid_t *pid, const char *program, const posix_spawn_file_actions_t *actions,
 			 const posix_spawnattr_t *attributes, char *const *words, char *const *environment)
 {
-	ensure_found();
+	ensure_libc_found();
 	char *const *reachable = REACHABLE(environment, program);
 	return libc.spawn(pid, program, actions, attributes, words, reachable);
 }
@@ -209,7 +209,7 @@ GMT_HOOK int posix_spawn(pid_t *pid, const char *program, const posix_spawn_file
 GMT_HOOK int posix_spawnp(pid_t *pid, const char *program, const posix_spawn_file_actions_t *actions,
 			  const posix_spawnattr_t *attributes, char *const *words, char *const *environment)
 {
-	ensure_found();
+	ensure_libc_found();
 	char *const *reachable = REACHABLE(environment, program);
 	return libc.spawnp(pid, program, actions, attributes, words, reachable);
 }
@@ -217,7 +217,7 @@ GMT_HOOK int posix_spawnp(pid_t *pid, const char *program, const posix_spawn_fil
 GMT_HOOK int pidfd_spawn(int *pidfd, const char *program, const posix_spawn_file_actions_t *actions,
 			 const posix_spawnattr_t *attributes, char *const *words, char *const *environment)
 {
-	ensure_found();
+	ensure_libc_found();
 	char *const *reachable = REACHABLE(environment, program);
 	return libc.pidfd_spawn ? libc.pidfd_spawn(pidfd, program, actions, attributes, words, reachable) : ENOSYS;
 }
@@ -225,21 +225,21 @@ GMT_HOOK int pidfd_spawn(int *pidfd, const char *program, const posix_spawn_file
 GMT_HOOK int pidfd_spawnp(int *pidfd, const char *program, const posix_spawn_file_actions_t *actions,
 			  const posix_spawnattr_t *attributes, char *const *words, char *const *environment)
 {
-	ensure_found();
+	ensure_libc_found();
 	char *const *reachable = REACHABLE(environment, program);
 	return libc.pidfd_spawnp ? libc.pidfd_spawnp(pidfd, program, actions, attributes, words, reachable) : ENOSYS;
 }
 
 GMT_HOOK int fexecve(int file, char *const *words, char *const *environment)
 {
-	ensure_found();
+	ensure_libc_found();
 	char *const *reachable = REACHABLE(environment, words[0] ? words[0] : "");
 	return libc.fexecve(file, words, reachable);
 }
 
 GMT_HOOK int execveat(int folder, const char *program, char *const *words, char *const *environment, int flags)
 {
-	ensure_found();
+	ensure_libc_found();
 	char *const *reachable = REACHABLE(environment, program);
 	if (libc.execveat)
 		return libc.execveat(folder, program, words, reachable, flags);
@@ -251,10 +251,10 @@ GMT_HOOK int execveat(int folder, const char *program, char *const *words, char 
  * Removes our library from the process's own environment, for good: the C library passes that to the shells that it starts.
  * A variable that becomes empty stays: removing it would move others while another thread may search them.
  */
-static void leave_environment(void)
+static void remove_us_from_environment(void)
 {
 	int before = errno;
-	ensure_found();
+	ensure_libc_found();
 	const char *list = getenv("LD_PRELOAD");
 	if (list && cannot_load_ours(list, "sh")) {
 		char *rest = alloca(strlen(list) + 1);
@@ -266,24 +266,24 @@ static void leave_environment(void)
 
 GMT_HOOK int system(const char *command)
 {
-	leave_environment();
+	remove_us_from_environment();
 	return libc.system(command);
 }
 
 GMT_HOOK FILE *popen(const char *command, const char *mode)
 {
-	leave_environment();
+	remove_us_from_environment();
 	return libc.popen(command, mode);
 }
 
 GMT_HOOK int wordexp(const char *text, wordexp_t *words, int flags)
 {
-	leave_environment();
+	remove_us_from_environment();
 	return libc.wordexp(text, words, flags);
 }
 
 /* Stores the words after the first, up to NULL, in words, unless that is NULL. Returns how many there are. */
-static size_t gather(va_list *arguments, const char *first, char **words)
+static size_t gather_words(va_list *arguments, const char *first, char **words)
 {
 	size_t count = 0;
 	for (const char *word = first; word; word = va_arg(*arguments, const char *)) {
@@ -300,10 +300,10 @@ static size_t gather(va_list *arguments, const char *first, char **words)
 #define WORDS(arguments, first)                                                                                        \
 	__extension__({                                                                                                \
 		va_start(arguments, first);                                                                            \
-		char **gmt_words = alloca((gather(&(arguments), first, NULL) + 1) * sizeof *gmt_words);                \
+		char **gmt_words = alloca((gather_words(&(arguments), first, NULL) + 1) * sizeof *gmt_words);                \
 		va_end(arguments);                                                                                     \
 		va_start(arguments, first);                                                                            \
-		gather(&(arguments), first, gmt_words);                                                                \
+		gather_words(&(arguments), first, gmt_words);                                                                \
 		gmt_words;                                                                                             \
 	})
 
@@ -347,7 +347,7 @@ static const struct {
 	NAMED(system), NAMED(popen), NAMED(wordexp),
 };
 
-void *gmt_exec_named(const char *name, void *real)
+void *gmt_exec_hook_named(const char *name, void *real)
 {
 	void *hook = NULL;
 	for (size_t i = 0; i < sizeof named / sizeof *named; i++)

@@ -3,6 +3,6 @@
 #define GMT_EXEC_H
 
 /* Our hook for a function of the C library that starts programs; NULL for any other function. */
-void *gmt_exec_named(const char *name, void *real);
+void *gmt_exec_hook_named(const char *name, void *real);
 
 #endif

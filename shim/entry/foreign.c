@@ -38,7 +38,7 @@ static int open_program(const char *program)
 }
 
 /* Whether a program's dynamic linker is musl's, which ends the program if a preloaded library needs glibc. */
-static bool is_musls(int fd, const ElfW(Ehdr) *header)
+static bool has_musl_linker(int fd, const ElfW(Ehdr) *header)
 {
 	static const char musl[] = "/ld-musl-";
 	char name[128] = {0};
@@ -76,7 +76,7 @@ bool gmt_is_foreign(const char *program)
 		memset(&head, 0, sizeof head);
 		bool elf = pread(fd, &head, sizeof head - 1, 0) >= needed && memcmp(head.elf.e_ident, ELFMAG, SELFMAG) == 0;
 		bool foreign = elf && (head.elf.e_ident[EI_CLASS] != __ehdr_start.e_ident[EI_CLASS] ||
-				       head.elf.e_machine != __ehdr_start.e_machine || is_musls(fd, &head.elf));
+				       head.elf.e_machine != __ehdr_start.e_machine || has_musl_linker(fd, &head.elf));
 		close(fd);
 		if (elf)
 			return foreign;

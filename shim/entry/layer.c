@@ -66,16 +66,16 @@ static struct {
 	char copy[LAYERS_ROOM];
 } layers;
 
-static bool contains(const struct module *module, const void *address)
+static bool module_contains(const struct module *module, const void *address)
 {
 	return (uintptr_t)address >= module->from && (uintptr_t)address < module->to;
 }
 
-bool gmt_layer_holds(const void *address)
+bool gmt_layer_is_loader_code(const void *address)
 {
 	unsigned count = atomic_load_explicit(&loader_count, memory_order_acquire);
 	for (unsigned i = 0; i < count; i++)
-		if (contains(&loaders[i].module, address))
+		if (module_contains(&loaders[i].module, address))
 			return true;
 	return false;
 }
@@ -86,7 +86,7 @@ struct around {
 	char path[PATH_MAX]; /* empty for the main program */
 };
 
-static int find_around(struct dl_phdr_info *info, size_t size, void *arg)
+static int find_module_around(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	(void)size;
 	struct around *around = arg;
@@ -99,7 +99,7 @@ static int find_around(struct dl_phdr_info *info, size_t size, void *arg)
 		module.from = from < module.from ? from : module.from;
 		module.to = from + part->p_memsz > module.to ? from + part->p_memsz : module.to;
 	}
-	if (!contains(&module, around->address))
+	if (!module_contains(&module, around->address))
 		return 0;
 	around->module = module;
 	(void)snprintf(around->path, sizeof around->path, "%s", info->dlpi_name);
@@ -110,7 +110,7 @@ static int find_around(struct dl_phdr_info *info, size_t size, void *arg)
 static void *library_of(const void *address, struct module *module)
 {
 	struct around around = {.address = address};
-	dl_iterate_phdr(find_around, &around);
+	dl_iterate_phdr(find_module_around, &around);
 	*module = around.module;
 	return around.path[0] ? dlopen(around.path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
 }
@@ -118,7 +118,7 @@ static void *library_of(const void *address, struct module *module)
 /* clInitLayer* of the layer in which this thread's loader has looked it up last, if it did through our dlsym. */
 static __thread const void *asked __attribute__((tls_model("initial-exec")));
 
-void gmt_layer_asked(const void *function)
+void gmt_layer_note_asked(const void *function)
 {
 	asked = function;
 }
@@ -134,11 +134,11 @@ static void *intended_function(const char *name, const void *caller)
 	void *self = library_of(&loaders, &ours);
 	if (self)
 		dlclose(self);
-	void *library = library_of(asked && !contains(&ours, asked) ? asked : caller, &module);
+	void *library = library_of(asked && !module_contains(&ours, asked) ? asked : caller, &module);
 	void *symbol = library ? gmt_real_dlsym()(library, name) : NULL;
 	if (library)
 		dlclose(library);
-	return symbol && contains(&module, symbol) && !contains(&ours, symbol) ? symbol : NULL;
+	return symbol && module_contains(&module, symbol) && !module_contains(&ours, symbol) ? symbol : NULL;
 }
 
 /*
@@ -150,7 +150,7 @@ static struct module pin_loader(const void *caller)
 	struct module module;
 	void *library = library_of(caller, &module);
 	void *entry = library ? gmt_real_dlsym()(library, "clGetPlatformIDs") : NULL;
-	return entry && contains(&module, entry) ? module : (struct module){0};
+	return entry && module_contains(&module, entry) ? module : (struct module){0};
 }
 
 /* Looks for our own path in OPENCL_LAYERS. */
@@ -193,7 +193,7 @@ static void repair_environment(void)
 	}
 }
 
-static cl_int init(cl_uint count, const cl_icd_dispatch *target, cl_uint *countret, const cl_icd_dispatch **table,
+static cl_int init_layer(cl_uint count, const cl_icd_dispatch *target, cl_uint *countret, const cl_icd_dispatch **table,
 		   const void *caller)
 {
 	if (!count || !target || !countret || !table)
@@ -231,7 +231,7 @@ GMT_HOOK cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch *ta
 	const void *caller = __builtin_return_address(0);
 	void *symbol = intended_function("clInitLayer", caller);
 	if (!symbol)
-		return init(count, target, countret, table, caller);
+		return init_layer(count, target, countret, table, caller);
 	__typeof__(&clInitLayer) other;
 	memcpy(&other, &symbol, sizeof other);
 	return other(count, target, countret, table);
@@ -243,21 +243,21 @@ GMT_HOOK cl_int CL_API_CALL clInitLayerWithProperties(cl_uint count, const cl_ic
 	const void *caller = __builtin_return_address(0);
 	void *symbol = intended_function("clInitLayerWithProperties", caller);
 	if (!symbol)
-		return properties && *properties ? CL_INVALID_PROPERTY : init(count, target, countret, table, caller);
+		return properties && *properties ? CL_INVALID_PROPERTY : init_layer(count, target, countret, table, caller);
 	__typeof__(&clInitLayerWithProperties) other;
 	memcpy(&other, &symbol, sizeof other);
 	return other(count, target, countret, table, properties);
 }
 
 /* The calling loader goes away, and its drivers. Later calls go to another loader, or to the library's entries. */
-static void deinit(const void *caller)
+static void deinit_layer(const void *caller)
 {
 	gmt_idle_stop(); /* for good */
-	gmt_session_quiet();
+	gmt_session_make_quiet();
 	pthread_mutex_lock(&mutex);
 	unsigned n = atomic_load(&loader_count), next = n;
 	for (unsigned i = 0; i < n; i++)
-		if (contains(&loaders[i].module, caller))
+		if (module_contains(&loaders[i].module, caller))
 			atomic_store(&loaders[i].live, 0);
 	for (unsigned i = n; i-- > 0;)
 		if (loaders[i].live)
@@ -278,7 +278,7 @@ GMT_HOOK cl_int CL_API_CALL clDeinitLayer(void)
 		memcpy(&other, &symbol, sizeof other);
 		return other();
 	}
-	deinit(caller);
+	deinit_layer(caller);
 	return CL_SUCCESS;
 }
 

@@ -46,15 +46,15 @@ static long ask_kernel(pid_t process, int resource, const struct rlimit *limit, 
 	return syscall(SYS_prlimit64, process, resource, limit, before);
 }
 
-static bool equal(const struct rlimit *one, const struct rlimit *other)
+static bool limits_equal(const struct rlimit *one, const struct rlimit *other)
 {
 	return one->rlim_cur == other->rlim_cur && one->rlim_max == other->rlim_max;
 }
 
 /* Shows the program the limit that it has set, not the one that was granted. */
-static void show_wanted(struct rlimit *limit)
+static void show_wanted_limit(struct rlimit *limit)
 {
-	if (equal(limit, &granted))
+	if (limits_equal(limit, &granted))
 		*limit = wanted;
 }
 
@@ -72,7 +72,7 @@ static int limit_threads(pid_t process, const struct rlimit *limit, struct rlimi
 	if (ask_kernel(process, RLIMIT_NPROC, NULL, &now) != 0)
 		return -1;
 	shown = now;
-	show_wanted(&shown);
+	show_wanted_limit(&shown);
 	wide.rlim_max = raised_limit(limit->rlim_max, more, limit->rlim_max <= shown.rlim_max ? now.rlim_max : RLIM_INFINITY);
 	wide.rlim_cur = raised_limit(limit->rlim_cur, more, limit->rlim_cur <= limit->rlim_max ? wide.rlim_max : RLIM_INFINITY);
 	if (ask_kernel(process, RLIMIT_NPROC, &wide, NULL) != 0)
@@ -93,7 +93,7 @@ GMT_HOOK int hook_prlimit(pid_t process, int resource, const struct rlimit *limi
 		return limit_threads(process, limit, before, more);
 	int err = (int)ask_kernel(process, resource, limit, before);
 	if (ours && before && err == 0)
-		show_wanted(before);
+		show_wanted_limit(before);
 	return err;
 }
 

@@ -18,7 +18,7 @@ int _dl_find_object(void *address, struct dl_find_object *result) __attribute__(
 
 static find_object *theirs; /* NULL before our constructor, too */
 
-__attribute__((constructor)) static void find_glibc(void)
+__attribute__((constructor)) static void find_glibc_function(void)
 {
 	void *symbol = dlvsym(RTLD_DEFAULT, "_dl_find_object", "GLIBC_2.35");
 	__builtin_memcpy(&theirs, &symbol, sizeof theirs);

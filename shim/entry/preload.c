@@ -45,13 +45,13 @@ static void report_second_loader(const char *name, const void *function)
 	gmt_diag(GMT_DIAG_SECOND_LOADER, library ? library : name);
 }
 
-void gmt_preload_ends(void)
+void gmt_preload_report_at_end(void)
 {
 	if (gmt_dispatch_lone_driver())
 		gmt_diag(GMT_DIAG_SECOND_LOADER, gmt_dispatch_lone_driver());
 	for (size_t i = 0; i < LOADERS_MAX; i++) {
 		const void *function = atomic_load(&seconds[i].function);
-		if (function && !gmt_layer_holds(function))
+		if (function && !gmt_layer_is_loader_code(function))
 			report_second_loader(seconds[i].name, function);
 	}
 }
@@ -66,7 +66,7 @@ static bool same_library(const void *a, const void *b)
 
 static void note_second_loader(const char *name, const void *function)
 {
-	if (gmt_layer_holds(function))
+	if (gmt_layer_is_loader_code(function))
 		return;
 	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 	pthread_mutex_lock(&mutex);
@@ -109,13 +109,13 @@ static inline bool may_be_libc(const char *name)
 
 static void *libc_hook(const char *name, void *real)
 {
-	void *ours = gmt_signals_named(name, real);
-	return ours ? ours : gmt_exec_named(name, real);
+	void *ours = gmt_signals_hook_named(name, real);
+	return ours ? ours : gmt_exec_hook_named(name, real);
 }
 
 static __attribute__((noinline)) bool is_hooked(void *handle, const char *name)
 {
-	if (gmt_images_named(name))
+	if (gmt_images_is_create_name(name))
 		atomic_store(&gmt_images_wanted, 1);
 	if (handle == RTLD_NEXT || handle == RTLD_DEFAULT)
 		return false;
@@ -128,7 +128,7 @@ static __attribute__((noinline)) void *look_up_hook(void *handle, const char *na
 {
 	void *real = gmt_real_dlsym()(handle, name);
 	if (is_layer_init(name)) {
-		gmt_layer_asked(real);
+		gmt_layer_note_asked(real);
 		return real;
 	}
 	void *ours = may_be_libc(name) ? libc_hook(name, real) : hook_for(name, real);

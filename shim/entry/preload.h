@@ -3,6 +3,6 @@
 #define GMT_PRELOAD_H
 
 /* At the end of the process: reports libraries whose calls we could not see. */
-void gmt_preload_ends(void);
+void gmt_preload_report_at_end(void);
 
 #endif

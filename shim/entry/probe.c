@@ -63,7 +63,7 @@ static const char *replace_controls(char *text, cl_int status)
 	return text;
 }
 
-static void find(void *library, const char *name, void *function)
+static void find_function(void *library, const char *name, void *function)
 {
 	void *symbol = gmt_real_dlsym()(library, name);
 	memcpy(function, &symbol, sizeof symbol);
@@ -123,7 +123,7 @@ static void print_loader(void *library)
 	if (!dladdr(*(void **)(void *)&cl.platforms, &info) || !info.dli_fname)
 		info.dli_fname = "";
 	void *(CL_API_CALL *extension)(const char *);
-	find(library, "clGetExtensionFunctionAddress", &extension);
+	find_function(library, "clGetExtensionFunctionAddress", &extension);
 	void *function = extension ? extension("clGetICDLoaderInfoOCLICD") : NULL;
 	memcpy(&cl.loader, &function, sizeof function);
 	if (cl.loader) {
@@ -174,11 +174,11 @@ static void *open_opencl(void)
 		print_line("error\t%s", dlerror());
 		return NULL;
 	}
-	find(library, "clGetPlatformIDs", &cl.platforms);
-	find(library, "clGetPlatformInfo", &cl.platform);
-	find(library, "clGetDeviceIDs", &cl.devices);
-	find(library, "clGetDeviceInfo", &cl.device);
-	find(library, "clGetExtensionFunctionAddressForPlatform", &cl.extension);
+	find_function(library, "clGetPlatformIDs", &cl.platforms);
+	find_function(library, "clGetPlatformInfo", &cl.platform);
+	find_function(library, "clGetDeviceIDs", &cl.devices);
+	find_function(library, "clGetDeviceInfo", &cl.device);
+	find_function(library, "clGetExtensionFunctionAddressForPlatform", &cl.extension);
 	if (cl.platforms && cl.platform && cl.devices && cl.device)
 		return library;
 	print_line("error\tlibOpenCL.so.1 lacks OpenCL's functions");
@@ -204,7 +204,7 @@ static void probe_extensions(void)
 		print_line("error\tlibOpenCL.so.1 is older than OpenCL 1.2 and hands out no functions of a platform");
 }
 
-static void probe(void)
+static void run_probe(void)
 {
 	gmt_inside = 1;
 	print_line("preloaded");
@@ -222,5 +222,5 @@ __attribute__((constructor)) static void look_for_probe(void)
 {
 	wanted = secure_getenv(GMT_PROBE_ENV);
 	if (wanted)
-		atexit(probe);
+		atexit(run_probe);
 }

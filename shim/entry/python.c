@@ -76,7 +76,7 @@ static _Atomic unsigned file_at, name_at;    /* words of a code object that have
 #define NAMES_TO 20u
 #define ASCII (1u << 6) /* in the state of a string (Include/cpython/unicodeobject.h), byte 32 */
 
-static int find_image(struct dl_phdr_info *file, size_t size, void *unused)
+static int find_interpreter_code(struct dl_phdr_info *file, size_t size, void *unused)
 {
 	(void)size, (void)unused;
 	uintptr_t low = UINTPTR_MAX, high = 0, inside = (uintptr_t)python.PyEval_GetFrame;
@@ -106,7 +106,7 @@ static void find_layout(void)
 			layout = &layouts[i];
 }
 
-void gmt_python_look(void)
+void gmt_python_look_for_interpreter(void)
 {
 	int was = atomic_load(&state);
 	if (was > 1 || !atomic_compare_exchange_strong(&state, &was, 2))
@@ -122,7 +122,7 @@ void gmt_python_look(void)
 		current = gmt_real_dlsym()(RTLD_DEFAULT, "_PyThreadState_UncheckedGet");
 	memcpy(&current_state, &current, sizeof current);
 	find_layout();
-	atomic_store(&state, all && current && dl_iterate_phdr(find_image, NULL) ? 3 : 1);
+	atomic_store(&state, all && current && dl_iterate_phdr(find_interpreter_code, NULL) ? 3 : 1);
 }
 
 static bool is_main_thread(void)
@@ -137,7 +137,7 @@ enum gmt_python gmt_python_on_thread(void)
 {
 	int known = atomic_load_explicit(&state, memory_order_acquire);
 	if (gmt_unlikely(known == 0)) {
-		gmt_python_look();
+		gmt_python_look_for_interpreter();
 		known = atomic_load_explicit(&state, memory_order_acquire);
 	}
 	if (gmt_likely(known != 3))
@@ -152,7 +152,7 @@ enum gmt_python gmt_python_on_thread(void)
 	return readable && is_main_thread() ? GMT_PYTHON_UNLOCKED : GMT_PYTHON_NONE;
 }
 
-bool gmt_python_holds(uintptr_t address)
+bool gmt_python_contains(uintptr_t address)
 {
 	return address >= first && address < last;
 }
@@ -290,7 +290,7 @@ static void find_member(const void *code, const void *value, _Atomic unsigned *a
 }
 
 /* Appends an attribute of a code object, asked of the interpreter, and a NUL. */
-static size_t append(void *code, const char *attribute, _Atomic unsigned *at, char *text, size_t size)
+static size_t append_attribute(void *code, const char *attribute, _Atomic unsigned *at, char *text, size_t size)
 {
 	void *object = python.PyObject_GetAttrString(code, attribute);
 	const char *value = object ? python.PyUnicode_AsUTF8(object) : NULL;
@@ -308,7 +308,7 @@ static size_t append(void *code, const char *attribute, _Atomic unsigned *at, ch
 }
 
 /* Appends a member of a code object, read in place, and a NUL. */
-static size_t append_in_place(const void *code, unsigned at, char *text, size_t size)
+static size_t append_member(const void *code, unsigned at, char *text, size_t size)
 {
 	char *object = ((char *const *)code)[at];
 	uint32_t kind;
@@ -326,16 +326,17 @@ static size_t append_in_place(const void *code, unsigned at, char *text, size_t 
 size_t gmt_python_name(const struct gmt_python_line *line, char *text, size_t size)
 {
 	bool locked = line->function == (uintptr_t)line->code;
-	size_t file = locked ? append(line->code, "co_filename", &file_at, text, size / 2) : append_in_place(line->code, file_at, text, size / 2);
+	size_t file = locked ? append_attribute(line->code, "co_filename", &file_at, text, size / 2)
+	                     : append_member(line->code, file_at, text, size / 2);
 	if (!file)
 		return 0;
 	if (!locked) {
-		size_t name = append_in_place(line->code, name_at, text + file, size / 2);
+		size_t name = append_member(line->code, name_at, text + file, size / 2);
 		return name ? file + name - 1 : 0;
 	}
-	size_t name = append(line->code, "co_qualname", &name_at, text + file, size / 2); /* since 3.11 */
+	size_t name = append_attribute(line->code, "co_qualname", &name_at, text + file, size / 2); /* since 3.11 */
 	if (!name)
-		name = append(line->code, "co_name", &name_at, text + file, size / 2);
+		name = append_attribute(line->code, "co_name", &name_at, text + file, size / 2);
 	python.Py_IncRef(line->code);
 	return file + name - (name > 0);
 }

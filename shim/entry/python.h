@@ -17,7 +17,7 @@ struct gmt_python_line {
 enum gmt_python { GMT_PYTHON_NONE, GMT_PYTHON_LOCKED, GMT_PYTHON_UNLOCKED };
 enum gmt_python gmt_python_on_thread(void);
 /* Whether an address is in the interpreter. */
-bool gmt_python_holds(uintptr_t address);
+bool gmt_python_contains(uintptr_t address);
 /* Stores the lines of this thread's Python frames, innermost first, and returns how many. */
 unsigned gmt_python_lines(enum gmt_python runs, struct gmt_python_line *lines, unsigned most);
 /*
@@ -26,6 +26,6 @@ unsigned gmt_python_lines(enum gmt_python runs, struct gmt_python_line *lines, u
  */
 size_t gmt_python_name(const struct gmt_python_line *line, char *text, size_t size);
 /* Looks for an interpreter if none is known. */
-void gmt_python_look(void);
+void gmt_python_look_for_interpreter(void);
 
 #endif

@@ -46,7 +46,7 @@ static struct thread {
 
 static _Atomic uint32_t given = THREADS; /* threads that the core has got; THREADS before all are made */
 
-static void *await_task(void *of)
+static void *wait_and_run_task(void *of)
 {
 	struct thread *t = of;
 	t->number = (pid_t)syscall(SYS_gettid);
@@ -56,7 +56,7 @@ static void *await_task(void *of)
 }
 
 /* Waits until the kernel no longer counts a thread: before, the program might be refused one in its place. */
-static void wait_gone(const struct thread *t)
+static void wait_thread_gone(const struct thread *t)
 {
 	pthread_join(t->id, NULL);
 	while (syscall(SYS_tgkill, getpid(), t->number, 0) == 0)
@@ -100,14 +100,14 @@ static int start_threads(int count)
 			pthread_attr_setstacksize(&attributes, SPARE_STACK);
 		}
 		sem_init(&threads[made].wake, 0, 0);
-		if (pthread_create(&threads[made].id, &attributes, await_task, &threads[made]) != 0)
+		if (pthread_create(&threads[made].id, &attributes, wait_and_run_task, &threads[made]) != 0)
 			break;
 	}
 	pthread_attr_destroy(&attributes);
 	return made;
 }
 
-static int spare_threads(void)
+static int count_spare_threads(void)
 {
 	cpu_set_t allowed;
 	int processors = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : PROCESSORS_MOST;
@@ -125,7 +125,7 @@ static bool make_threads(int most)
 	for (int i = kept; i < made; i++)
 		sem_post(&threads[i].wake);
 	for (int i = kept; i < made; i++)
-		wait_gone(&threads[i]);
+		wait_thread_gone(&threads[i]);
 	for (int i = kept; i < THREADS; i++)
 		if (threads[i].stack)
 			munmap(threads[i].stack, threads[i].size);
@@ -148,14 +148,14 @@ const char *gmt_room_make(void)
 		return "the allocator needs 512 MiB of memory to map: ulimit -d or vm.overcommit_memory allows less";
 	if (gmt_groups_leave_memory() < MEMORY)
 		return "the allocator takes 4 MiB of memory and leaves 12 to the program: the control group has less left";
-	int most = spare_threads();
+	int most = count_spare_threads();
 	if (gmt_groups_leave_threads() < (uint64_t)most || !make_threads(most))
 		return "the allocator takes 24 threads and leaves 48 and one for each processor to the program: ulimit -u, the control group or "
 		       "seccomp allows fewer";
 	return NULL;
 }
 
-int gmt_room_thread(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument)
+int gmt_room_give_thread(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument)
 {
 	uint32_t i = atomic_load(&given);
 	while (i < THREADS && !atomic_compare_exchange_weak(&given, &i, i + 1))

@@ -12,6 +12,6 @@ const char *gmt_room_make(void);
 
 /* Called by the core in place of pthread_create: runs the function on a thread that was made before the core was loaded. */
 __attribute__((visibility("default")))
-int gmt_room_thread(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument);
+int gmt_room_give_thread(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument);
 
 #endif

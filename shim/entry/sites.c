@@ -35,15 +35,15 @@ static __thread struct known *stacks __attribute__((tls_model("initial-exec")));
 static pthread_key_t key;
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 
-static void thread_ends(void *memory)
+static void free_known_stacks(void *memory)
 {
 	stacks = NULL;
 	free(memory);
 }
 
-static void make_key(void)
+static void make_thread_key(void)
 {
-	pthread_key_create(&key, thread_ends);
+	pthread_key_create(&key, free_known_stacks);
 }
 
 uint32_t gmt_site_of(const struct gmt_caller *caller)
@@ -55,31 +55,31 @@ uint32_t gmt_site_of(const struct gmt_caller *caller)
 	return gmt_tag(&call, caller, 0);
 }
 
-void gmt_count(struct gmt_object *object, enum gmtheld type, const struct gmt_caller *caller)
+void gmt_count_object(struct gmt_object *object, enum gmtheld type, const struct gmt_caller *caller)
 {
 	uint32_t site = gmt_held_site(type, gmt_site_of(caller));
 	if (gmt_unlikely(!object)) {
-		gmt_held_untracked(site, 0);
+		gmt_held_count_untracked(site, 0);
 		return;
 	}
 	object->site = (uint16_t)site;
-	gmt_held_created(site, 0);
+	gmt_held_count_created(site, 0);
 }
 
 /* Sanitizers do not check the read: return addresses belong to other functions' frames, not to their objects. */
-__attribute__((no_sanitize_address, no_sanitize_thread)) static uintptr_t word_at(const uintptr_t *place)
+__attribute__((no_sanitize_address, no_sanitize_thread)) static uintptr_t read_word_at(const uintptr_t *place)
 {
 	return *(const volatile uintptr_t *)place;
 }
 
 /* The place of the return address in a frame between two stack pointers, NULL if unknown. */
-static const uintptr_t *place_of(uintptr_t address, const uintptr_t *sp, const uintptr_t *end)
+static const uintptr_t *place_of_return_address(uintptr_t address, const uintptr_t *sp, const uintptr_t *end)
 {
 #ifdef __x86_64__
-	return sp && word_at(end - 1) == address ? end - 1 : NULL;
+	return sp && read_word_at(end - 1) == address ? end - 1 : NULL;
 #else /* arm64: near the frame's beginning, where compilers put it */
 	for (unsigned i = 0; i < 64 && sp + i < end; i++)
-		if (word_at(sp + i) == address)
+		if (read_word_at(sp + i) == address)
 			return sp + i;
 	return NULL;
 #endif
@@ -101,7 +101,7 @@ static _Unwind_Reason_Code note_frame(struct _Unwind_Context *context, void *arg
 	walk->sp = sp || address == known->address ? end : NULL;
 	if (!sp)
 		return _URC_NO_REASON;
-	const uintptr_t *place = address && known->checks < walk->most ? place_of(address, sp, end) : NULL;
+	const uintptr_t *place = address && known->checks < walk->most ? place_of_return_address(address, sp, end) : NULL;
 	if (!place)
 		return _URC_END_OF_STACK;
 	known->check[known->checks++] = (struct check){place, address};
@@ -113,12 +113,12 @@ static bool is_same_caller(const struct known *known, const struct gmt_caller *c
 	if (known->address != caller->address || known->sp != caller->sp)
 		return false;
 	for (uint32_t i = 0; i < known->checks; i++)
-		if (word_at(known->check[i].place) != known->check[i].address)
+		if (read_word_at(known->check[i].place) != known->check[i].address)
 			return false;
 	return true;
 }
 
-static uint32_t learn(struct known *known, const struct gmt_caller *caller)
+static uint32_t learn_site(struct known *known, const struct gmt_caller *caller)
 {
 	*known = (struct known){.address = caller->address, .sp = caller->sp, .site = gmt_held_site(GMT_HELD_EVENT, gmt_site_of(caller))};
 	if (gmt_session.config.tagmode == GMT_TAGS_STACK) {
@@ -132,7 +132,7 @@ static uint32_t site_of_event(const struct gmt_caller *caller)
 {
 	static __thread uint32_t next __attribute__((tls_model("initial-exec")));
 	if (gmt_unlikely(!stacks)) {
-		pthread_once(&key_once, make_key);
+		pthread_once(&key_once, make_thread_key);
 		stacks = calloc(KNOWN, sizeof *stacks);
 		pthread_setspecific(key, stacks);
 	}
@@ -144,20 +144,20 @@ static uint32_t site_of_event(const struct gmt_caller *caller)
 		if (gmt_likely(is_same_caller(known, caller)))
 			return known->site;
 		if (!known->address)
-			return learn(known, caller);
+			return learn_site(known, caller);
 	}
-	return learn(&stacks[((hash >> 40) + next++ % WAYS) % KNOWN], caller);
+	return learn_site(&stacks[((hash >> 40) + next++ % WAYS) % KNOWN], caller);
 }
 
 void gmt_count_event(struct gmt_event *event, const struct gmt_caller *caller, uint64_t time)
 {
 	uint32_t site = site_of_event(caller);
 	if (gmt_unlikely(!event)) {
-		gmt_held_untracked(site, time);
+		gmt_held_count_untracked(site, time);
 		return;
 	}
 	event->object.site = (uint16_t)site;
-	gmt_held_created(site, time);
+	gmt_held_count_created(site, time);
 }
 
 void gmt_call_failed(const char *function, cl_int status, const struct gmt_caller *caller)

@@ -7,7 +7,7 @@
 #include "../registry/objects.h"
 
 /* Counts an object that a call created; NULL: no table had room for it. */
-void gmt_count(struct gmt_object *object, enum gmtheld type, const struct gmt_caller *caller);
+void gmt_count_object(struct gmt_object *object, enum gmtheld type, const struct gmt_caller *caller);
 /* Counts an event; NULL: no table had room for it. time: now if the caller has just read the clock, else 0. */
 void gmt_count_event(struct gmt_event *event, const struct gmt_caller *caller, uint64_t time);
 /* The call site of a caller. */

@@ -80,7 +80,7 @@ struct place {
 	uint64_t unloaded;
 };
 
-static bool lies_in(const struct dl_phdr_info *file, uintptr_t address)
+static bool is_address_in_file(const struct dl_phdr_info *file, uintptr_t address)
 {
 	for (int i = 0; i < file->dlpi_phnum; i++) {
 		const ElfW(Phdr) *part = &file->dlpi_phdr[i];
@@ -110,14 +110,14 @@ static int locate_file(struct dl_phdr_info *file, size_t size, void *arg)
 	place->unloaded = file->dlpi_subs;
 	place->passed |= !place->begun && *file->dlpi_name; /* another namespace (dlmopen) has a list of its own */
 	place->begun = true;
-	place->listed = lies_in(file, place->address);
+	place->listed = is_address_in_file(file, place->address);
 	place->lasting = place->listed && !place->passed;
 	place->shared = place->listed && is_library(file->dlpi_name);
-	place->passed |= lies_in(file, (uintptr_t)dl_iterate_phdr);
+	place->passed |= is_address_in_file(file, (uintptr_t)dl_iterate_phdr);
 	return place->listed;
 }
 
-static int read_unloaded(struct dl_phdr_info *file, size_t size, void *number)
+static int read_unloaded_count(struct dl_phdr_info *file, size_t size, void *number)
 {
 	(void)size;
 	*(uint64_t *)number = file->dlpi_subs;
@@ -125,7 +125,7 @@ static int read_unloaded(struct dl_phdr_info *file, size_t size, void *number)
 }
 
 /* Whether the rules are from a time with that count of unloaded libraries; if not, forgets them all. */
-static bool is_current(uint64_t now)
+static bool are_rules_current(uint64_t now)
 {
 	if (gmt_likely(now == atomic_load_explicit(&unloaded, memory_order_acquire)))
 		return true;
@@ -139,14 +139,14 @@ static bool is_current(uint64_t now)
 	return false;
 }
 
-static bool are_outdated(void)
+static bool are_rules_outdated(void)
 {
 	uint64_t now = 0;
-	dl_iterate_phdr(read_unloaded, &now);
-	return !is_current(now);
+	dl_iterate_phdr(read_unloaded_count, &now);
+	return !are_rules_current(now);
 }
 
-static void store(uintptr_t address, uint32_t rule, uint64_t as_of)
+static void store_rule(uintptr_t address, uint32_t rule, uint64_t as_of)
 {
 	uint64_t key = scramble_address(address);
 	_Atomic uint64_t *set = rules[key >> OTHER_BITS];
@@ -159,11 +159,11 @@ static void store(uintptr_t address, uint32_t rule, uint64_t as_of)
 	pthread_mutex_unlock(&mutex);
 }
 
-static uint32_t learn(uintptr_t address, bool guess, uintptr_t near)
+static uint32_t learn_rule(uintptr_t address, bool guess, uintptr_t near)
 {
 	struct place place = {.address = address};
 	dl_iterate_phdr(locate_file, &place);
-	is_current(place.unloaded);
+	are_rules_current(place.unloaded);
 	struct gmt_rule rule = gmt_rule_read(address, guess, near);
 	bool generated = !place.listed && (rule.kind == GMT_RULE_FRAME || rule.kind == GMT_RULE_NO_CODE);
 	uint64_t words = rule.offset / 8;
@@ -172,14 +172,14 @@ static uint32_t learn(uintptr_t address, bool guess, uintptr_t near)
 	uint32_t packed = (place.lasting ? 0 : UNLOADABLE) | (uint32_t)rule.kind << KIND_SHIFT | rule.saved << SAVED_SHIFT |
 			  (place.shared ? IN_LIBRARY : 0) | (uint32_t)(words & ((1u << OFFSET_BITS) - 1));
 	if ((place.listed || generated) && !(address >> ADDRESS_BITS))
-		store(address, packed, place.unloaded);
+		store_rule(address, packed, place.unloaded);
 	return packed;
 }
 
 static inline uint32_t rule_at(uintptr_t address, bool guess, uintptr_t near)
 {
 	uint32_t rule = recall_rule(address);
-	return gmt_likely(rule) ? rule : learn(address, guess, near);
+	return gmt_likely(rule) ? rule : learn_rule(address, guess, near);
 }
 
 /* Whether the walk goes on beyond the limit: while all frames are of libraries. OpenCV alone fills eight frames before its caller. */
@@ -196,24 +196,24 @@ static bool continues_past_limit(const struct gmt_stack *stack)
 /* Adds a frame to the stack. False: the walk ends. */
 static inline bool add_frame(struct gmt_stack *stack, uintptr_t address)
 {
-	if (gmt_unlikely(!address || (stack->python && gmt_python_holds(address))))
+	if (gmt_unlikely(!address || (stack->python && gmt_python_contains(address))))
 		return false;
-	if (!is_our_code(address) && (stack->depth || !gmt_layer_holds((const void *)address)))
+	if (!is_our_code(address) && (stack->depth || !gmt_layer_is_loader_code((const void *)address)))
 		stack->frames[stack->depth++] = address;
 	return stack->depth < stack->limit || continues_past_limit(stack);
 }
 
-static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *stack)
+static _Unwind_Reason_Code add_unwound_frame(struct _Unwind_Context *context, void *stack)
 {
 	return add_frame(stack, (uintptr_t)_Unwind_GetIP(context)) ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
-static enum gmt_rule_kind kind_of(uint32_t rule)
+static enum gmt_rule_kind kind_of_rule(uint32_t rule)
 {
 	return (enum gmt_rule_kind)(rule >> KIND_SHIFT & 7);
 }
 
-static inline uintptr_t word_at(uintptr_t address)
+static inline uintptr_t read_word_at(uintptr_t address)
 {
 	return *(const uintptr_t *)address;
 }
@@ -246,7 +246,7 @@ struct steps {
 	bool checked;
 };
 
-static bool on_stack(const struct steps *s, uintptr_t place)
+static bool is_on_stack(const struct steps *s, uintptr_t place)
 {
 	return place >= s->at.sp && place <= s->end - sizeof place && place % sizeof place == 0;
 }
@@ -257,10 +257,10 @@ __attribute__((no_sanitize("address", "thread"))) static bool step_by_frame(stru
 	if (!s->end && !(s->end = stack_end(s->at.sp)))
 		return false;
 	uintptr_t frame = s->at.bp, near = rule & UNLOADABLE ? s->at.address : 0;
-	if (!on_stack(s, frame) || !on_stack(s, frame + 8))
+	if (!is_on_stack(s, frame) || !is_on_stack(s, frame + 8))
 		return false;
-	s->at = (struct gmt_caller){.address = word_at(frame + 8), .sp = frame + 16, .bp = word_at(frame)};
-	return s->at.address && kind_of(rule_at(s->at.address, true, near)) != GMT_RULE_NO_CODE;
+	s->at = (struct gmt_caller){.address = read_word_at(frame + 8), .sp = frame + 16, .bp = read_word_at(frame)};
+	return s->at.address && kind_of_rule(rule_at(s->at.address, true, near)) != GMT_RULE_NO_CODE;
 }
 
 /* Steps by a rule of a table. False: it leads off the stack. */
@@ -269,33 +269,33 @@ __attribute__((no_sanitize("address", "thread"))) static bool step_by_rule(struc
 	struct gmt_caller *at = &s->at;
 	uintptr_t offset = (uintptr_t)(rule & ((1u << OFFSET_BITS) - 1)) * 8, saved = rule >> SAVED_SHIFT & 15;
 	uintptr_t sp = at->sp + offset, bp = at->bp;
-	if (kind_of(rule) == GMT_RULE_BP)
+	if (kind_of_rule(rule) == GMT_RULE_BP)
 		sp = at->bp + offset;
-	if (kind_of(rule) == GMT_RULE_ALIGNED) {
-		if (gmt_unlikely(s->end) && (!on_stack(s, at->bp - offset) || !on_stack(s, at->bp)))
+	if (kind_of_rule(rule) == GMT_RULE_ALIGNED) {
+		if (gmt_unlikely(s->end) && (!is_on_stack(s, at->bp - offset) || !is_on_stack(s, at->bp)))
 			return false;
-		sp = word_at(at->bp - offset);
-		bp = word_at(at->bp);
+		sp = read_word_at(at->bp - offset);
+		bp = read_word_at(at->bp);
 	}
-	if (gmt_unlikely(s->end) && (!on_stack(s, sp - 8) || (saved && !on_stack(s, sp - saved * 8))))
+	if (gmt_unlikely(s->end) && (!is_on_stack(s, sp - 8) || (saved && !is_on_stack(s, sp - saved * 8))))
 		return false;
-	*at = (struct gmt_caller){.address = word_at(sp - 8), .sp = sp, .bp = saved ? word_at(sp - saved * 8) : bp};
+	*at = (struct gmt_caller){.address = read_word_at(sp - 8), .sp = sp, .bp = saved ? read_word_at(sp - saved * 8) : bp};
 	return true;
 }
 
 /* Walks by the rules. False: the unwinder must walk. */
-static bool walk(struct gmt_stack *stack, struct gmt_caller at)
+static bool walk_by_rules(struct gmt_stack *stack, struct gmt_caller at)
 {
 	struct steps s = {.at = at};
 	while (add_frame(stack, s.at.address)) {
 		uint32_t rule = rule_at(s.at.address, s.end != 0, 0);
 		if (gmt_unlikely(rule & UNLOADABLE && !s.checked)) {
-			if (are_outdated())
+			if (are_rules_outdated())
 				return s.end != 0;
 			s.checked = true;
 			rule = rule_at(s.at.address, s.end != 0, 0); /* read again: another thread may have forgotten the rule since */
 		}
-		switch (kind_of(rule)) {
+		switch (kind_of_rule(rule)) {
 		case GMT_RULE_SP:
 		case GMT_RULE_BP:
 		case GMT_RULE_ALIGNED:
@@ -323,7 +323,7 @@ static bool walk(struct gmt_stack *stack, struct gmt_caller at)
 static void compare_with_unwinder(const struct gmt_stack *walked)
 {
 	struct gmt_stack stack = {.limit = walked->limit, .deeper = walked->deeper, .python = walked->python};
-	_Unwind_Backtrace(step, &stack);
+	_Unwind_Backtrace(add_unwound_frame, &stack);
 	unsigned certain = walked->certain ? walked->certain : walked->depth;
 	if (stack.depth == certain && memcmp(stack.frames, walked->frames, stack.depth * sizeof stack.frames[0]) == 0)
 		return;
@@ -340,9 +340,9 @@ void gmt_stack_collect(struct gmt_stack *stack, const struct gmt_caller *caller,
 	stack->limit = limit;
 	stack->python = toname ? gmt_python_on_thread() : GMT_PYTHON_NONE;
 	stack->deeper = toname && !stack->python;
-	if (!walk(stack, *caller)) {
+	if (!walk_by_rules(stack, *caller)) {
 		stack->depth = stack->certain = 0;
-		_Unwind_Backtrace(step, stack);
+		_Unwind_Backtrace(add_unwound_frame, stack);
 	}
 #ifdef GMT_TEST_STACKS
 	compare_with_unwinder(stack);

@@ -158,25 +158,25 @@ static bool send_hello(int socket, int region)
 	return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof hello;
 }
 
-static void core_limit(const struct gmt_obeyed *o)
+static void write_limit_event(const struct gmt_obeyed *o)
 {
-	gmt_decision_known(o->number, o->time);
+	gmt_decision_note(o->number, o->time);
 	struct gmtevent event = GMT_EVENT_LIMIT(.time = o->time, .sequence = o->sequence, .status = gmt_clamp16(o->status));
 	gmt_ring_write_payload(&event, o->text, o->length);
 }
 
-static uint32_t core_idles(void)
+static uint32_t begin_core_idle(void)
 {
 	return gmt_idle_begin();
 }
 
-static void core_expired(uint64_t time, int64_t number)
+static void write_expire_decision(uint64_t time, int64_t number)
 {
 	gmt_decision_write((struct gmtorderfields){.order = GMT_ORDER_EXPIRE, .number = (uint64_t)number, .time = time});
 }
 
 /* Called on the core's own thread, at any time. Once the session is quiet, the driver frees the remaining blocks. */
-static void core_evicted(struct gmt_evictions *evictions)
+static void evict_for_core(struct gmt_evictions *evictions)
 {
 	if (gmt_session_is_quiet())
 		return;
@@ -184,7 +184,7 @@ static void core_evicted(struct gmt_evictions *evictions)
 	gmt_evict_all(evictions);
 }
 
-static bool core_functions(void *library)
+static bool find_core_functions(void *library)
 {
 	struct gmt_core *core = &gmt_session.core;
 	bool all = true;
@@ -218,8 +218,8 @@ static void *open_core(const char *dir)
  */
 static void load_core(const char *dir)
 {
-	static const struct gmt_callbacks callbacks = {core_idles,   gmt_idle_end, gmt_gate_enter, gmt_gate_leave,
-							core_evicted, core_expired, core_limit};
+	static const struct gmt_callbacks callbacks = {begin_core_idle,   gmt_idle_end, gmt_gate_enter, gmt_gate_leave,
+							evict_for_core, write_expire_decision, write_limit_event};
 	sigset_t mask;
 	struct gmt_dispositions handlers;
 	gmt_signals_block(&mask);
@@ -232,17 +232,17 @@ static void load_core(const char *dir)
 		 * installs a filter.
 		 */
 		mallopt(M_ARENA_TEST, 1);
-		gmt_room_thread(&thread, NULL, gmt_budget_looks, NULL);
+		gmt_room_give_thread(&thread, NULL, gmt_budget_run_looker, NULL);
 	}
 	void *library = why ? NULL : open_core(dir);
-	bool ok = library && core_functions(library) &&
+	bool ok = library && find_core_functions(library) &&
 		  gmt_session.core.start(&gmt_session.config, &callbacks, gmt_session.region, &gmt_ledger) == 0;
 	void *inside = NULL;
 	memcpy(&inside, &gmt_session.core.start, sizeof inside);
 	gmt_signals_restore(&handlers, inside);
 	gmt_signals_unblock(&mask);
 	if (ok) {
-		gmt_clock_of_core(gmt_session.core.clock());
+		gmt_clock_share_with_core(gmt_session.core.clock());
 		atomic_store(&gmt_session.pooling, 1);
 		return;
 	}
@@ -251,7 +251,7 @@ static void load_core(const char *dir)
 	gmt_diag(GMT_DIAG_TRANSPARENT, why ? why : "the allocator could not be loaded");
 }
 
-static void parent_forked(void)
+static void after_fork_in_parent(void)
 {
 	gmt_idle_go();
 	if (atomic_load(&gmt_session.state) == GMT_STATE_ON)
@@ -262,7 +262,7 @@ static void parent_forked(void)
  * In a forked child hooks only call the driver: the region is not mapped, other threads' locks stay taken, and the Go runtime
  * would hang.
  */
-static void child_forked(void)
+static void after_fork_in_child(void)
 {
 	gmt_idle_forget();
 	if (atomic_load(&gmt_session.state) == GMT_STATE_NEW && !atomic_load(&begun))
@@ -276,21 +276,21 @@ static void child_forked(void)
 	gmt_link_close();
 }
 
-static void process_exits(int status, void *nothing)
+static void end_session_at_exit(int status, void *nothing)
 {
 	(void)nothing;
 	if (atomic_load(&gmt_session.state) != GMT_STATE_ON)
 		return;
 	gmt_frag_stats_end();
 	gmt_idle_stop(); /* for good */
-	gmt_session_quiet();
-	gmt_preload_ends();
-	gmt_held_end();
+	gmt_session_make_quiet();
+	gmt_preload_report_at_end();
+	gmt_held_write_rest();
 	struct gmtevent event = GMT_EVENT_EXIT(.time = gmt_now(), .status = (int16_t)(status & 0xff));
 	gmt_ring_write(&event);
 }
 
-static bool start(const char *dir)
+static bool start_session(const char *dir)
 {
 	if (!dir || !*dir)
 		return false;
@@ -315,7 +315,7 @@ static bool start(const char *dir)
 	gmt_memory_begin();
 	gmt_spill_start();
 	gmt_link_open(socket);
-	on_exit(process_exits, NULL);
+	on_exit(end_session_at_exit, NULL);
 	return true;
 }
 
@@ -330,7 +330,7 @@ static bool forked_quietly(void)
 	atomic_store(&gmt_session.begun, 1);
 	if (!atomic_exchange(&begun, 1)) {
 		madvise(&gmt_session, sizeof gmt_session, MADV_WIPEONFORK);
-		pthread_atfork(gmt_idle_stop, parent_forked, child_forked);
+		pthread_atfork(gmt_idle_stop, after_fork_in_parent, after_fork_in_child);
 	}
 	return false;
 }
@@ -341,26 +341,26 @@ static bool connect_once(const char *dir, const char *log, const char *probes)
 	bool first = false;
 	pthread_mutex_lock(&starting);
 	if (atomic_load(&gmt_session.state) == GMT_STATE_NEW) {
-		first = start(dir);
+		first = start_session(dir);
 		bool logs = !first && gmt_flight_begin(log), probed = gmt_usdt_begin(probes);
 		if (logs)
-			gmt_flight_ends();
+			gmt_flight_catch_ends();
 		if (first || logs || probed)
-			gmt_flight_forgives();
+			gmt_flight_catch_faults();
 		atomic_store_explicit(&gmt_session.state, first || logs || probed ? GMT_STATE_ON : GMT_STATE_OFF, memory_order_release);
 	}
 	pthread_mutex_unlock(&starting);
 	return first;
 }
 
-void gmt_session_has_context(void)
+void gmt_session_note_context(void)
 {
 	if (gmt_session.region && !atomic_load(&watched))
 		atomic_store(&watched, getpid());
 }
 
 /* Whether a call uses OpenCL, so that it may hang in a child without the driver's threads. Releases and queries do not count. */
-static bool is_use(const char *function)
+static bool is_opencl_use(const char *function)
 {
 	static const char *const harmless[] = {"clRelease", "clRetain", "clGet", "clSVMFree", "clMemFree", "clFinish", "clFlush"};
 	for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
@@ -372,7 +372,7 @@ static bool is_use(const char *function)
 /* In a forked child: reports its first use of OpenCL, before the call reaches the driver. */
 static void report_use(const char *function)
 {
-	if (!is_use(function))
+	if (!is_opencl_use(function))
 		return;
 	atomic_store(&gmt_session.state, GMT_STATE_OFF);
 	int saved = errno;
@@ -392,7 +392,7 @@ bool gmt_session_start(const char *function)
 {
 	int saved = errno, cancel;
 	if (forked_quietly())
-		child_forked();
+		after_fork_in_child();
 	if (atomic_load(&gmt_session.state) == GMT_STATE_FORKED) {
 		report_use(function);
 		return false;
@@ -415,7 +415,7 @@ bool gmt_session_start(const char *function)
 #define ANSWERS 8
 
 /* Whether the program has not got this answer before. */
-static bool first_answer(uint64_t key)
+static bool is_first_answer(uint64_t key)
 {
 	static _Atomic uint64_t known[ANSWERS];
 	for (unsigned i = 0; i < ANSWERS; i++) {
@@ -428,12 +428,12 @@ static bool first_answer(uint64_t key)
 	return false;
 }
 
-void gmt_session_asked(cl_device_type type, cl_int status, cl_uint found)
+void gmt_session_note_device_query(cl_device_type type, cl_int status, cl_uint found)
 {
 	if (atomic_load_explicit(&gmt_session.state, memory_order_acquire) != GMT_STATE_NEW || gmt_session_seccomp_installed())
 		return;
 	const char *dir = secure_getenv(GMT_SESSION_ENV);
-	if (!dir || !*dir || !first_answer(type << 16 | (uint16_t)status | 1ull << 63))
+	if (!dir || !*dir || !is_first_answer(type << 16 | (uint16_t)status | 1ull << 63))
 		return;
 	char report[GMT_OUTSIDER_MAX];
 	int saved = errno, cancel;

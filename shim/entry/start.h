@@ -9,13 +9,13 @@
 /* The first OpenCL call of the process connects it; false if the process has no session. Other threads' calls wait. */
 bool gmt_session_start(const char *function);
 /* The process has a context: children that it forks from now on must not use OpenCL. */
-void gmt_session_has_context(void);
+void gmt_session_note_context(void);
 
 /*
  * Reports that the program has asked for devices of a type, once for each answer. Until its first context it has no session, and
  * it may end before that, so this alone is reported then.
  */
-void gmt_session_asked(cl_device_type type, cl_int status, cl_uint found);
+void gmt_session_note_device_query(cl_device_type type, cl_int status, cl_uint found);
 
 /*
  * Begins a hook that writes no timed event. False: the hook only calls the driver. After true it must call gmt_leave. function:

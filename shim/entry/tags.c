@@ -43,14 +43,14 @@ static struct {
 static unsigned module_count;
 static pthread_mutex_t defining = PTHREAD_MUTEX_INITIALIZER;
 
-static uint64_t mix(uint64_t h, uint64_t v)
+static uint64_t mix_hash(uint64_t h, uint64_t v)
 {
 	h = (h ^ v) * 0x9e3779b97f4a7c15u;
 	return h ^ (h >> 32);
 }
 
 /* The build id of an ELF file that is mapped at base: its bytes, at most room. */
-static size_t build_id(const void *base, uint8_t *to, size_t room)
+static size_t read_build_id(const void *base, uint8_t *to, size_t room)
 {
 	const ElfW(Ehdr) *head = base;
 	if (memcmp(head->e_ident, ELFMAG, SELFMAG) != 0 || head->e_phentsize != sizeof(ElfW(Phdr)))
@@ -102,7 +102,7 @@ static uint64_t module_number(const void *base, const char *path)
 	size_t bytes = strlen(real);
 	if (gmt_flight) { /* a session reads the build id from the file */
 		bytes++;
-		bytes += build_id(base, (uint8_t *)real + bytes, GMT_FLIGHT_BUILD);
+		bytes += read_build_id(base, (uint8_t *)real + bytes, GMT_FLIGHT_BUILD);
 	}
 	gmt_ring_write_payload(&event, real, bytes);
 	return module_count;
@@ -136,7 +136,7 @@ static struct gmtframe locate_address(uintptr_t address)
 	return (struct gmtframe){module, module ? address - (uintptr_t)info.dli_fbase : address};
 }
 
-static void define(uint32_t number, enum gmttagmode mode, const struct gmt_stack *stack, uint64_t value)
+static void define_tag(uint32_t number, enum gmttagmode mode, const struct gmt_stack *stack, uint64_t value)
 {
 	int saved = errno;
 	struct gmtframe frames[GMT_STACK_MAX];
@@ -152,7 +152,7 @@ static void define(uint32_t number, enum gmttagmode mode, const struct gmt_stack
 			frames[count++] = (struct gmtframe){function, stack->line[i].line};
 	}
 	pthread_mutex_unlock(&defining);
-	gmt_python_look(); /* the program may have loaded Python since */
+	gmt_python_look_for_interpreter(); /* the program may have loaded Python since */
 	struct gmtevent event = GMT_EVENT_TAG(.time = gmt_now(), .mode = mode, .tag = number,
 					      .value = value);
 	gmt_ring_write_payload(&event, frames, count * sizeof frames[0]);
@@ -160,7 +160,7 @@ static void define(uint32_t number, enum gmttagmode mode, const struct gmt_stack
 }
 
 /* Waits for the thread that defines the tag: microseconds, once per tag. */
-static uint32_t number_of(_Atomic uint32_t *slot)
+static uint32_t wait_for_tag_number(_Atomic uint32_t *slot)
 {
 	uint32_t number;
 	while (gmt_unlikely((number = atomic_load_explicit(slot, memory_order_acquire)) == 0))
@@ -169,7 +169,7 @@ static uint32_t number_of(_Atomic uint32_t *slot)
 }
 
 /* The number for hash. The first thread that comes assigns and defines it. */
-static uint32_t intern(uint64_t hash, enum gmttagmode mode, const struct gmt_stack *stack, uint64_t value)
+static uint32_t intern_tag(uint64_t hash, enum gmttagmode mode, const struct gmt_stack *stack, uint64_t value)
 {
 	hash += hash == 0; /* 0 marks a free slot */
 	for (uint32_t i = (uint32_t)(hash >> 20);; i++) {
@@ -183,13 +183,13 @@ static uint32_t intern(uint64_t hash, enum gmttagmode mode, const struct gmt_sta
 			}
 			if (atomic_compare_exchange_strong(&slot->hash, &seen, hash)) {
 				uint32_t number = atomic_fetch_add(&tags, 1) + 1;
-				define(number, mode, stack, value);
+				define_tag(number, mode, stack, value);
 				atomic_store_explicit(&slot->number, number, memory_order_release);
 				return number;
 			}
 		}
 		if (seen == hash)
-			return number_of(&slot->number);
+			return wait_for_tag_number(&slot->number);
 	}
 }
 
@@ -201,7 +201,7 @@ static uint64_t size_class(uint64_t size)
 /* Collects the caller; if that is a loader's entry, collects the entry's caller instead. */
 static void collect_caller(struct gmt_call *call, struct gmt_stack *stack, const struct gmt_caller *caller)
 {
-	if (gmt_unlikely(gmt_layer_holds((const void *)caller->address))) {
+	if (gmt_unlikely(gmt_layer_is_loader_code((const void *)caller->address))) {
 		gmt_stack_collect(stack, caller, 1, false);
 		call->last = 0;
 	}
@@ -209,7 +209,7 @@ static void collect_caller(struct gmt_call *call, struct gmt_stack *stack, const
 		stack->frames[stack->depth++] = caller->address;
 }
 
-static uint32_t tag_as(enum gmttagmode mode, struct gmt_call *call, const struct gmt_caller *caller, uint64_t size)
+static uint32_t make_tag_in_mode(enum gmttagmode mode, struct gmt_call *call, const struct gmt_caller *caller, uint64_t size)
 {
 	struct gmt_stack stack;
 	stack.depth = stack.lines = 0;
@@ -222,9 +222,9 @@ static uint32_t tag_as(enum gmttagmode mode, struct gmt_call *call, const struct
 	case GMT_TAGS_STACK:
 		gmt_stack_collect(&stack, caller, gmt_session.config.stackdepth, true);
 		for (unsigned i = 0; i < stack.depth; i++)
-			value = mix(value, stack.frames[i]);
+			value = mix_hash(value, stack.frames[i]);
 		for (unsigned i = 0; i < stack.lines; i++)
-			value = mix(mix(value, stack.line[i].function), stack.line[i].line);
+			value = mix_hash(mix_hash(value, stack.line[i].function), stack.line[i].line);
 		call->last = 0;
 		break;
 	case GMT_TAGS_SIZE:
@@ -236,18 +236,18 @@ static uint32_t tag_as(enum gmttagmode mode, struct gmt_call *call, const struct
 	default:
 		return 0;
 	}
-	return intern(mix(0x51ed270b, value), mode, &stack, mode >= GMT_TAGS_SIZE ? value : 0);
+	return intern_tag(mix_hash(0x51ed270b, value), mode, &stack, mode >= GMT_TAGS_SIZE ? value : 0);
 }
 
 uint32_t gmt_tag_untimed(struct gmt_call *call, const struct gmt_caller *caller, uint64_t size)
 {
-	return tag_as((enum gmttagmode)gmt_session.config.tagmode, call, caller, size);
+	return make_tag_in_mode((enum gmttagmode)gmt_session.config.tagmode, call, caller, size);
 }
 
 uint32_t gmt_tag(struct gmt_call *call, const struct gmt_caller *caller, uint64_t size)
 {
 	uint32_t tag = gmt_tag_untimed(call, caller, size);
-	gmt_call_timed(call);
+	gmt_call_driver_begins(call);
 	return tag;
 }
 
@@ -263,10 +263,10 @@ uint32_t gmt_tag_command(const struct gmt_caller *caller, uint64_t bytes, uint64
 	if (gmt_likely(mode == GMT_TAGS_CALLER && latest.address == caller->address))
 		return latest.tag;
 	struct gmt_call call;
-	uint32_t before = atomic_load_explicit(&tags, memory_order_relaxed), tag = tag_as(mode, &call, caller, bytes);
+	uint32_t before = atomic_load_explicit(&tags, memory_order_relaxed), tag = make_tag_in_mode(mode, &call, caller, bytes);
 	if (gmt_unlikely(atomic_load_explicit(&tags, memory_order_relaxed) != before))
 		*time = gmt_now(); /* later than the TAG event */
-	if (mode == GMT_TAGS_CALLER && !gmt_layer_holds((const void *)caller->address)) {
+	if (mode == GMT_TAGS_CALLER && !gmt_layer_is_loader_code((const void *)caller->address)) {
 		latest.address = caller->address;
 		latest.tag = tag;
 	}

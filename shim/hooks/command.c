@@ -34,7 +34,7 @@ bool gmt_command_begin(struct gmt_command *c, cl_command_queue queue, enum gmtco
 	return true;
 }
 
-static enum gmt_effect effect_of(const struct gmt_command *c, uint8_t flags)
+static enum gmt_effect effect_of_flags(const struct gmt_command *c, uint8_t flags)
 {
 	if (flags & GMT_FLAG_WRITES || c->op == GMT_COMMAND_NATIVE)
 		return GMT_EFFECT_WRITES;
@@ -50,8 +50,8 @@ struct gmt_memory *gmt_command_uses(struct gmt_command *c, cl_mem handle, uint8_
 	}
 	if (gmt_unlikely(gmt_finding_released(memory, c->function)))
 		c->refused = CL_INVALID_MEM_OBJECT;
-	gmt_command_access(c, (struct gmt_access){
-		.memory = memory, .extent = extent, .flags = flags, .effect = (uint8_t)effect_of(c, flags),
+	gmt_command_note_access(c, (struct gmt_access){
+		.memory = memory, .extent = extent, .flags = flags, .effect = (uint8_t)effect_of_flags(c, flags),
 	});
 	return memory;
 }
@@ -67,7 +67,7 @@ struct gmt_memory *gmt_command_uses_pointer(struct gmt_command *c, const void *p
 	uint64_t offset = gmt_memory_offset(memory, pointer);
 	if (!bytes && offset < memory->size)
 		bytes = (size_t)(memory->size - offset);
-	gmt_command_access(c, (struct gmt_access){.memory = memory, .extent = GMT_EXTENT(offset, bytes), .flags = flags});
+	gmt_command_note_access(c, (struct gmt_access){.memory = memory, .extent = GMT_EXTENT(offset, bytes), .flags = flags});
 	return memory;
 }
 
@@ -93,7 +93,7 @@ void gmt_command_migrates(struct gmt_command *c, cl_mem_migration_flags flags)
 uint64_t gmt_command_uses_image(struct gmt_command *c, cl_mem image, uint8_t flags, const size_t *region)
 {
 	const struct gmt_memory *memory = gmt_memory_find(image);
-	uint64_t bytes = memory ? gmt_volume(region) * memory->element : 0;
+	uint64_t bytes = memory ? gmt_region_volume(region) * memory->element : 0;
 	bool whole = bytes && bytes == memory->size;
 	gmt_command_uses(c, image, flags, whole ? GMT_EXTENT(0, bytes) : GMT_SCATTERED(0, bytes));
 	return bytes;
@@ -146,12 +146,12 @@ void gmt_command_done(struct gmt_command *c)
 		gmt_transfer_hash(&c->transfer);
 }
 
-static void complete_earlier(struct gmt_command *c)
+static void complete_earlier_commands(struct gmt_command *c)
 {
 	atomic_store_explicit(&gmt_flushed, true, memory_order_relaxed);
 	if (c->queue->inorder) {
-		gmt_queue_completed(c->queue, c->before);
-		gmt_queue_poll(c->queue);
+		gmt_queue_note_completed(c->queue, c->before);
+		gmt_queue_poll_markers(c->queue);
 	}
 	gmt_cooling_collect(64, false);
 	if (!c->reports)
@@ -161,7 +161,7 @@ static void complete_earlier(struct gmt_command *c)
 	gmt_ring_write(&event);
 }
 
-static uint64_t runs_after(const struct gmt_command *c)
+static uint64_t position_it_runs_after(const struct gmt_command *c)
 {
 	return c->queue->inorder ? c->before : c->fence;
 }
@@ -169,7 +169,7 @@ static uint64_t runs_after(const struct gmt_command *c)
 static void add_covers(struct gmt_covers *covers, const struct gmt_command *c, const struct gmt_wait_list *waits)
 {
 	covers->count = 1;
-	covers->cover[0] = (struct gmt_cover){c->queue, c->queue->object.id, runs_after(c), 0};
+	covers->cover[0] = (struct gmt_cover){c->queue, c->queue->object.id, position_it_runs_after(c), 0};
 	for (cl_uint i = 0; waits->list && i < waits->waits && covers->count < GMT_COVERS; i++) {
 		const struct gmt_event *event = gmt_event_find(waits->list[i]);
 		if (event && event->of.what.queue)
@@ -188,12 +188,12 @@ static void add_uses(const struct gmt_command *c, uint64_t position, const struc
 		if (root->slab)
 			gmt_use_add(root->slab, c->queue, position, covers);
 		if (gmt_unlikely(atomic_load_explicit(&root->has_destructor, memory_order_relaxed)))
-			gmt_queue_mark(c->queue); /* now: the deferred release must not wait for later commands */
+			gmt_queue_ensure_marker(c->queue); /* now: the deferred release must not wait for later commands */
 	}
 	if (c->uncounted && c->queue->context)
-		gmt_use_hidden(c->queue->context, c->queue, position);
+		gmt_use_add_hidden(c->queue->context, c->queue, position);
 	if (gmt_unlikely(c->indirect) && c->queue->context)
-		gmt_use_indirect(c->queue->context, c->queue, position);
+		gmt_use_add_indirect(c->queue->context, c->queue, position);
 }
 
 /* For a queue whose create was not seen: nothing reports when its commands complete, so their memory is not reused. */
@@ -202,7 +202,7 @@ static void forbid_reuse(const struct gmt_command *c)
 	for (uint32_t i = 0; i < c->count; i++)
 		atomic_store(&gmt_memory_root(c->access[i].memory)->no_reuse, 1);
 	if (c->uncounted || c->indirect)
-		gmt_pooling_off(GMT_DIAG_TRANSPARENT, "a command that cannot be followed, on a queue that was not seen made");
+		gmt_pooling_stop(GMT_DIAG_TRANSPARENT, "a command that cannot be followed, on a queue that was not seen made");
 }
 
 /* Whether USE events of a command have an offset. */
@@ -250,7 +250,7 @@ static void write_unknown_use(const struct gmt_command *c)
 #define AWAITS 64 /* most events written for one command; beyond that a recording lacks some dependencies */
 
 /* Skips events of the same in-order queue: its order implies them. */
-void gmt_command_awaits(uint64_t time, const struct gmt_queue *queue, cl_uint waits, const cl_event *list)
+void gmt_command_write_awaits(uint64_t time, const struct gmt_queue *queue, cl_uint waits, const cl_event *list)
 {
 	uint32_t written = 0;
 	if (!list)
@@ -270,7 +270,7 @@ void gmt_command_awaits(uint64_t time, const struct gmt_queue *queue, cl_uint wa
 	}
 }
 
-static void end_succeeded(const struct gmt_command *c, const struct gmt_wait_list *waits)
+static void end_succeeded_command(const struct gmt_command *c, const struct gmt_wait_list *waits)
 {
 	bool foreign = false; /* a command is one mistake, however many of its arguments belong to another context */
 	for (uint32_t i = 0; i < c->count; i++) {
@@ -279,7 +279,7 @@ static void end_succeeded(const struct gmt_command *c, const struct gmt_wait_lis
 		if (gmt_unlikely(atomic_load_explicit(&root->unused, memory_order_relaxed)))
 			atomic_store_explicit(&root->unused, 0, memory_order_relaxed);
 		if (gmt_unlikely(atomic_load_explicit(&root->unwritten, memory_order_relaxed)))
-			gmt_unwritten_touch(root, (enum gmt_effect)a->effect, c->function, c->kernel);
+			gmt_unwritten_note_use(root, (enum gmt_effect)a->effect, c->function, c->kernel);
 		if (gmt_unlikely(c->queue && c->queue->context && root->context && c->queue->context != root->context) && !foreign) {
 			gmt_finding_kernel(GMT_DIAG_WRONG_CONTEXT, c->function, root, c->kernel);
 			foreign = true;
@@ -288,18 +288,18 @@ static void end_succeeded(const struct gmt_command *c, const struct gmt_wait_lis
 	if (!c->reports || !c->queue)
 		return;
 	if (c->uses)
-		gmt_command_awaits(c->time, c->queue, waits->waits, waits->list);
+		gmt_command_write_awaits(c->time, c->queue, waits->waits, waits->list);
 	for (uint32_t i = 0; i < c->count; i++) /* after all findings, so that both USE events of a copy are adjacent */
 		write_use(c, &c->access[i]);
 	if (gmt_unlikely(c->uncounted))
 		write_unknown_use(c);
 }
 
-static void end_failed(const struct gmt_command *c, cl_int err, const struct gmt_caller *caller)
+static void end_failed_command(const struct gmt_command *c, cl_int err, const struct gmt_caller *caller)
 {
 	gmt_call_failed(c->function, err, caller);
 	if (c->unknown && err == CL_INVALID_MEM_OBJECT)
-		gmt_finding_unknown(c->function, err);
+		gmt_finding_unknown_memory(c->function, err);
 	gmt_finding_out_of_memory(c->function, c->count == 1 ? c->access[0].memory : NULL, c->kernel, err);
 	for (uint32_t i = 0; err == CL_INVALID_CONTEXT && i < c->count; i++) {
 		const struct gmt_memory *memory = c->access[i].memory;
@@ -331,7 +331,7 @@ static struct gmt_event *add_event(const struct gmt_command *c, const struct gmt
 }
 
 /* Notes what has completed once the event has: the command, and the commands that it waited for. */
-static void note_event(const struct gmt_command *c, uint64_t all, uint64_t position, const struct gmt_covers *covers,
+static void note_event_completion(const struct gmt_command *c, uint64_t all, uint64_t position, const struct gmt_covers *covers,
 		       const struct gmt_wait_list *waits)
 {
 	struct gmt_queue *queue = c->queue;
@@ -360,7 +360,7 @@ static void note_waits(const struct gmt_command *c, uint64_t all, uint64_t posit
 	covers.count = 0;
 	if (gmt_pooling())
 		add_covers(&covers, c, waits);
-	note_event(c, all, position, &covers, waits);
+	note_event_completion(c, all, position, &covers, waits);
 }
 
 void gmt_command_write_sync(const struct gmt_call *call, enum gmtsync op, const struct gmt_queue *queue)
@@ -373,7 +373,7 @@ void gmt_command_write_sync(const struct gmt_call *call, enum gmtsync op, const 
 	gmt_ring_write(&event);
 }
 
-void gmt_command_blocks(struct gmt_command *c, cl_bool blocking)
+void gmt_command_note_blocking(struct gmt_command *c, cl_bool blocking)
 {
 	if (!blocking || !c->queue || !gmt_pooling())
 		return;
@@ -386,7 +386,7 @@ cl_int gmt_command_end(struct gmt_command *c, cl_int err, bool blocking, const s
 	if (c->waits)
 		gmt_queue_end_wait(c->queue);
 	if (gmt_unlikely(err != CL_SUCCESS)) {
-		end_failed(c, err, waits->caller);
+		end_failed_command(c, err, waits->caller);
 		gmt_leave();
 		return err;
 	}
@@ -396,7 +396,7 @@ cl_int gmt_command_end(struct gmt_command *c, cl_int err, bool blocking, const s
 		if (waits->event)
 			add_event(c, waits);
 		if (c->queue)
-			complete_earlier(c);
+			complete_earlier_commands(c);
 		else
 			forbid_reuse(c);
 	} else {
@@ -406,12 +406,12 @@ cl_int gmt_command_end(struct gmt_command *c, cl_int err, bool blocking, const s
 			add_covers(&covers, c, waits);
 			add_uses(c, position, &covers);
 			if (waits->event)
-				note_event(c, runs_after(c), position, &covers, waits);
+				note_event_completion(c, position_it_runs_after(c), position, &covers, waits);
 		} else {
-			note_waits(c, runs_after(c), position, waits);
+			note_waits(c, position_it_runs_after(c), position, waits);
 		}
 	}
-	end_succeeded(c, waits);
+	end_succeeded_command(c, waits);
 	gmt_leave();
 	return err;
 }
@@ -424,10 +424,10 @@ cl_int gmt_command_end_fence(struct gmt_command *c, cl_int err, bool barrier, co
 		bool all = !waits->waits || c->queue->inorder;
 		uint64_t position = atomic_fetch_add_explicit(&c->queue->enqueued, 1, memory_order_acq_rel) + 1;
 		if (barrier && all)
-			gmt_raise(&c->queue->fence, c->before);
+			gmt_raise_position(&c->queue->fence, c->before);
 		note_waits(c, all ? c->before : c->fence, position, waits);
 		if (c->uses)
-			gmt_command_awaits(c->time, c->queue, waits->waits, waits->list);
+			gmt_command_write_awaits(c->time, c->queue, waits->waits, waits->list);
 	} else if (err != CL_SUCCESS) {
 		gmt_call_failed(c->function, err, waits->caller);
 	}

@@ -71,7 +71,7 @@ uint64_t gmt_command_uses_image(struct gmt_command *c, cl_mem image, uint8_t fla
  * Notes an access whose memory is not NULL. Inline: in a call of its own, the copy would wait until all fields have been
  * written to memory.
  */
-static inline void gmt_command_access(struct gmt_command *c, struct gmt_access access)
+static inline void gmt_command_note_access(struct gmt_command *c, struct gmt_access access)
 {
 	if (gmt_unlikely(c->count == GMT_ACCESSES))
 		c->uncounted = true;
@@ -89,12 +89,12 @@ void gmt_command_transfers(struct gmt_command *c, const struct gmt_caller *calle
 /* The same for a copy between two pointers. If one of them is no shared memory, the command is a read or a write. */
 void gmt_command_copies_pointers(struct gmt_command *c, const void *to, const void *from, uint64_t bytes, const struct gmt_caller *caller);
 /* Notes, just before the driver is called, whether the command blocks. */
-void gmt_command_blocks(struct gmt_command *c, cl_bool blocking);
+void gmt_command_note_blocking(struct gmt_command *c, cl_bool blocking);
 /* To be called when the driver has returned from a command that blocks. */
 void gmt_command_done(struct gmt_command *c);
 
 /* The bytes of a buffer's region, or the elements of an image's. */
-static inline uint64_t gmt_volume(const size_t *region)
+static inline uint64_t gmt_region_volume(const size_t *region)
 {
 	return region ? (uint64_t)region[0] * region[1] * region[2] : 0;
 }
@@ -145,7 +145,7 @@ cl_int gmt_command_end_fence(struct gmt_command *c, cl_int err, bool barrier, co
 	} while (0)
 
 /* Writes AWAIT events: since time, a command of queue, or this thread if queue is NULL, waits for the events in list. */
-void gmt_command_awaits(uint64_t time, const struct gmt_queue *queue, cl_uint waits, const cl_event *list);
+void gmt_command_write_awaits(uint64_t time, const struct gmt_queue *queue, cl_uint waits, const cl_event *list);
 
 /* A SYNC event; queue: NULL if there are several, or none that we know. */
 void gmt_command_write_sync(const struct gmt_call *call, enum gmtsync op, const struct gmt_queue *queue);

@@ -12,7 +12,7 @@
 static _Atomic(struct gmt_context *) asleep[ASLEEP];
 static _Atomic uint32_t turns;
 
-void gmt_context_write(const struct gmt_context *context, enum gmtlife life)
+void gmt_context_write_event(const struct gmt_context *context, enum gmtlife life)
 {
 	struct gmtevent event = GMT_EVENT_CONTEXT(.time = gmt_now(), .life = life, .scope = gmt_context_id(context),
 						  .context = context->object.id,
@@ -31,7 +31,7 @@ void gmt_context_hold(struct gmt_context *context)
 	}
 	gmt_unlock(&context->lock);
 	if (wakes)
-		gmt_context_write(context, GMT_LIFE_CREATE);
+		gmt_context_write_event(context, GMT_LIFE_CREATE);
 }
 
 bool gmt_context_let_go(struct gmt_context *context)
@@ -39,7 +39,7 @@ bool gmt_context_let_go(struct gmt_context *context)
 	if (!gmt_last_reference(&context->life.holds))
 		return false;
 	gmt_release_context(context);
-	gmt_context_write(context, GMT_LIFE_END);
+	gmt_context_write_event(context, GMT_LIFE_END);
 	uint32_t turn = atomic_fetch_add(&turns, 1);
 	atomic_store(&context->life.slept, turn);
 	struct gmt_context *oldest = atomic_exchange(&asleep[turn % ASLEEP], context);

@@ -15,6 +15,6 @@ void gmt_context_hold(struct gmt_context *context);
 /* Notes the end of one of these, before the driver releases it. True if it was the last: the context sleeps. */
 bool gmt_context_let_go(struct gmt_context *context);
 /* Writes a CONTEXT event. */
-void gmt_context_write(const struct gmt_context *context, enum gmtlife life);
+void gmt_context_write_event(const struct gmt_context *context, enum gmtlife life);
 
 #endif

@@ -29,7 +29,7 @@ struct search {
 	size_t count, room;
 };
 
-static void add_last(struct gmt_memory *memory, void *arg)
+static void add_last_command(struct gmt_memory *memory, void *arg)
 {
 	struct search *s = arg;
 	if (memory->context != s->context || memory->parent || gmt_memory_is_shared(memory))
@@ -47,7 +47,7 @@ static void add_last(struct gmt_memory *memory, void *arg)
 	s->count++;
 }
 
-static int compare_last(const void *a, const void *b)
+static int compare_last_commands(const void *a, const void *b)
 {
 	const struct last *x = a, *y = b;
 	if (x->queue_id != y->queue_id)
@@ -64,13 +64,13 @@ static struct search find_last_commands(const struct gmt_context *context)
 		s.list = malloc(s.room * sizeof *s.list);
 		if (!s.list)
 			return s;
-		gmt_memory_each(add_last, &s);
+		gmt_memory_each(add_last_command, &s);
 		if (s.count <= s.room)
 			break;
 		s.room = 2 * s.count;
 		free(s.list);
 	}
-	qsort(s.list, s.count, sizeof *s.list, compare_last);
+	qsort(s.list, s.count, sizeof *s.list, compare_last_commands);
 	return s;
 }
 
@@ -82,7 +82,7 @@ static int64_t hidden_events(const struct gmt_queue *queue)
 	for (size_t i = 0; s.list && i < s.count;) {
 		size_t first = i;
 		bool live = false, real = false;
-		for (; i < s.count && compare_last(&s.list[i], &s.list[first]) == 0; i++) {
+		for (; i < s.count && compare_last_commands(&s.list[i], &s.list[first]) == 0; i++) {
 			live |= s.list[i].live;
 			real |= s.list[i].real;
 		}

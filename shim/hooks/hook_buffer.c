@@ -17,7 +17,7 @@ GMT_HOOK cl_int clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bo
 	gmt_command_transfers(&command, &GMT_CALLER, pointer, size);
 	offset = gmt_command_range(memory, offset, size, &size);
 	cl_int err;
-	gmt_command_blocks(&command, blocking);
+	gmt_command_note_blocking(&command, blocking);
 	GMT_TRY(err, command,
 		gmt_driver.clEnqueueReadBuffer(queue, buffer, blocking, offset, size, pointer, waits, list, event));
 	return gmt_command_end(&command, err, blocking, GMT_WAIT_LIST);
@@ -33,7 +33,7 @@ GMT_HOOK cl_int clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_b
 	gmt_command_transfers(&command, &GMT_CALLER, pointer, size);
 	offset = gmt_command_range(memory, offset, size, &size);
 	cl_int err;
-	gmt_command_blocks(&command, blocking);
+	gmt_command_note_blocking(&command, blocking);
 	GMT_TRY(err, command,
 		gmt_driver.clEnqueueWriteBuffer(queue, buffer, blocking, offset, size, pointer, waits, list, event));
 	if (blocking && err == CL_SUCCESS)
@@ -99,7 +99,7 @@ GMT_HOOK cl_int clEnqueueCopyBufferToImage(cl_command_queue queue, cl_mem buffer
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_COPY, __func__))
 		return gmt_driver.clEnqueueCopyBufferToImage(queue, buffer, image, offset, origin, region, waits, list, event);
 	const struct gmt_memory *to = gmt_memory_find(image);
-	uint64_t bytes = to ? gmt_volume(region) * to->element : 0;
+	uint64_t bytes = to ? gmt_region_volume(region) * to->element : 0;
 	struct gmt_memory *memory = gmt_command_uses(&command, buffer, READS, GMT_EXTENT(offset, bytes));
 	gmt_command_uses_image(&command, image, WRITES, region);
 	gmt_command_copies(&command, &GMT_CALLER);

@@ -21,7 +21,7 @@ cl_command_buffer_khr clCreateCommandBufferKHR(cl_uint count, const cl_command_q
 	cl_command_buffer_khr handle = DRIVER(clCreateCommandBufferKHR)(count, queues, properties, errcode);
 	struct gmt_command_buffer *ours = handle ? gmt_command_buffer_add(handle) : NULL;
 	if (handle)
-		gmt_count(ours ? &ours->object : NULL, GMT_HELD_COMMAND_BUFFER, &GMT_CALLER);
+		gmt_count_object(ours ? &ours->object : NULL, GMT_HELD_COMMAND_BUFFER, &GMT_CALLER);
 	if (ours) { /* else the context stays marked as having a command buffer, which is safe */
 		ours->context = context;
 		ours->queue = count && queues ? queues[0] : NULL;

@@ -31,7 +31,7 @@ static void write_device(const struct gmt_context *context, cl_device_id device,
 		length += strnlen(text + length, bytes);
 		text[length++] = 0;
 	}
-	length += gmt_identity(device, text + length, sizeof text - length);
+	length += gmt_identity_of_device(device, text + length, sizeof text - length);
 	struct gmtevent event = GMT_EVENT_DEVICE(.time = gmt_now(), .device = context->object.id, .memory = context->devices.heap,
 						 .largest_alloc = context->devices.largest, .align = context->devices.align,
 						 .constant = context->devices.constant, .unified = !context->devices.discrete,
@@ -40,7 +40,7 @@ static void write_device(const struct gmt_context *context, cl_device_id device,
 }
 
 /* Whether one queue can be made to wait for another. */
-static bool can_order(const struct gmt_context *context)
+static bool can_order_queues(const struct gmt_context *context)
 {
 	return context->devices.old ? gmt_driver.clEnqueueMarker && gmt_driver.clEnqueueWaitForEvents
 			    : gmt_driver.clEnqueueMarkerWithWaitList && gmt_driver.clEnqueueBarrierWithWaitList;
@@ -72,15 +72,15 @@ static void learn_device(struct gmt_context *context, cl_device_id device)
 	if (gmt_budget_is_discrete(device))
 		context->devices.discrete = true;
 	else
-		gmt_budget_is_host();
+		gmt_budget_note_host_memory();
 	context->devices.old |= gmt_device_is_before(device, '2');
 }
 
-static void context_created(cl_context handle, const struct gmt_caller *caller)
+static void note_context_created(cl_context handle, const struct gmt_caller *caller)
 {
 	struct gmt_context *context = gmt_context_add(handle);
-	gmt_session_has_context();
-	gmt_count(context ? &context->object : NULL, GMT_HELD_CONTEXT, caller);
+	gmt_session_note_context();
+	gmt_count_object(context ? &context->object : NULL, GMT_HELD_CONTEXT, caller);
 	if (!context)
 		return;
 	cl_device_id devices[DEVICES_MAX];
@@ -89,7 +89,7 @@ static void context_created(cl_context handle, const struct gmt_caller *caller)
 		bytes = 0;
 	for (size_t i = 0; i < bytes / sizeof devices[0]; i++)
 		learn_device(context, devices[i]);
-	if (!can_order(context))
+	if (!can_order_queues(context))
 		atomic_store(&context->order.unordered, 1);
 	context->devices.largest = gmt_budget_cap(context->devices.largest);
 	context->devices.heap = gmt_budget_cap(context->devices.heap);
@@ -103,7 +103,7 @@ static void context_created(cl_context handle, const struct gmt_caller *caller)
 			context->devices.align = 0;
 		write_device(context, devices[0], bytes / sizeof devices[0]);
 	}
-	gmt_context_write(context, GMT_LIFE_CREATE);
+	gmt_context_write_event(context, GMT_LIFE_CREATE);
 }
 
 GMT_HOOK cl_context clCreateContext(const cl_context_properties *properties, cl_uint count, const cl_device_id *devices,
@@ -115,7 +115,7 @@ GMT_HOOK cl_context clCreateContext(const cl_context_properties *properties, cl_
 	cl_int *status = GMT_STATUS(errcode);
 	cl_context handle = gmt_driver.clCreateContext(properties, count, devices, notify, data, status);
 	if (handle)
-		context_created(handle, &GMT_CALLER);
+		note_context_created(handle, &GMT_CALLER);
 	else
 		gmt_call_failed(__func__, *status, &GMT_CALLER);
 	gmt_leave();
@@ -131,7 +131,7 @@ GMT_HOOK cl_context clCreateContextFromType(const cl_context_properties *propert
 	cl_int *status = GMT_STATUS(errcode);
 	cl_context handle = gmt_driver.clCreateContextFromType(properties, type, notify, data, status);
 	if (handle)
-		context_created(handle, &GMT_CALLER);
+		note_context_created(handle, &GMT_CALLER);
 	else
 		gmt_call_failed(__func__, *status, &GMT_CALLER);
 	gmt_leave();
@@ -147,7 +147,7 @@ GMT_HOOK cl_int clRetainContext(cl_context handle)
 	if (context) {
 		if (atomic_fetch_add(&context->references, 1) == 0)
 			gmt_context_hold(context);
-		gmt_context_write(context, GMT_LIFE_RETAIN);
+		gmt_context_write_event(context, GMT_LIFE_RETAIN);
 	}
 	gmt_leave();
 	return err;
@@ -164,7 +164,7 @@ GMT_HOOK cl_int clReleaseContext(cl_context handle)
 		gmt_context_uncount(context);
 	}
 	if (context && !(last && gmt_context_let_go(context)))
-		gmt_context_write(context, GMT_LIFE_RELEASE);
+		gmt_context_write_event(context, GMT_LIFE_RELEASE);
 	cl_int err = gmt_driver.clReleaseContext(handle);
 	if (last)
 		gmt_idle_go();
@@ -179,7 +179,7 @@ struct context_callback {
 	void *data;
 };
 
-static void CL_CALLBACK context_ended(cl_context handle, void *data)
+static void CL_CALLBACK call_context_callback(cl_context handle, void *data)
 {
 	struct context_callback callback = *(struct context_callback *)data;
 	free(data);
@@ -196,7 +196,7 @@ GMT_HOOK cl_int clSetContextDestructorCallback(cl_context handle, void(CL_CALLBA
 	cl_int err;
 	if (ours) {
 		*ours = (struct context_callback){notify, data};
-		err = gmt_driver.clSetContextDestructorCallback(handle, context_ended, ours);
+		err = gmt_driver.clSetContextDestructorCallback(handle, call_context_callback, ours);
 		if (err != CL_SUCCESS)
 			free(ours);
 	} else {

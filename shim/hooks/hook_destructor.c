@@ -15,7 +15,7 @@ struct destructor {
 	void *data;
 };
 
-static void CL_CALLBACK memory_ended(cl_mem handle, void *data)
+static void CL_CALLBACK call_destructor(cl_mem handle, void *data)
 {
 	struct destructor callback = *(struct destructor *)data;
 	free(data);
@@ -24,13 +24,13 @@ static void CL_CALLBACK memory_ended(cl_mem handle, void *data)
 	gmt_callback_end(before);
 }
 
-static cl_int set_callback(cl_mem handle, void(CL_CALLBACK *notify)(cl_mem, void *), void *data)
+static cl_int set_destructor_callback(cl_mem handle, void(CL_CALLBACK *notify)(cl_mem, void *), void *data)
 {
 	struct destructor *ours = notify ? malloc(sizeof *ours) : NULL;
 	if (!ours)
 		return gmt_driver.clSetMemObjectDestructorCallback(handle, notify, data);
 	*ours = (struct destructor){notify, data};
-	cl_int err = gmt_driver.clSetMemObjectDestructorCallback(handle, memory_ended, ours);
+	cl_int err = gmt_driver.clSetMemObjectDestructorCallback(handle, call_destructor, ours);
 	if (err != CL_SUCCESS)
 		free(ours);
 	return err;
@@ -45,7 +45,7 @@ GMT_HOOK cl_int clSetMemObjectDestructorCallback(cl_mem handle, void(CL_CALLBACK
 		gmt_finding_freed_handle(GMT_DIAG_USE_AFTER_RELEASE, __func__, handle);
 	cl_int err = CL_INVALID_MEM_OBJECT;
 	if (!memory || !gmt_finding_released(memory, __func__))
-		err = set_callback(handle, notify, data);
+		err = set_destructor_callback(handle, notify, data);
 	if (memory && err == CL_SUCCESS)
 		atomic_store(memory->slab ? &memory->has_destructor : &memory->no_reuse, 1);
 	gmt_leave();

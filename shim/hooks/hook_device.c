@@ -25,7 +25,7 @@ static void cap_to_budget(cl_device_info what, void *value, size_t bytes)
 	size_t *kib = value;
 	for (size_t i = 0; i < FREE_NUMBERS && (i + 1) * sizeof *kib <= bytes; i++)
 		if (kib[i] <= SIZE_MAX / KIB)
-			kib[i] = (size_t)gmt_budget_left((cl_ulong)kib[i] * KIB) / KIB;
+			kib[i] = (size_t)gmt_budget_left_bytes((cl_ulong)kib[i] * KIB) / KIB;
 }
 
 static cl_ulong query_number(cl_device_id device, cl_device_info what)
@@ -44,7 +44,7 @@ static cl_int answer_free_memory(cl_device_id device, size_t room, void *value, 
 	cl_ulong global = query_number(device, CL_DEVICE_GLOBAL_MEM_SIZE), largest = query_number(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
 	if (!global || gmt_driver.clGetDeviceInfo(device, FREE_MEMORY, 0, NULL, &known) == CL_SUCCESS)
 		return err;
-	cl_ulong left = gmt_budget_free(global);
+	cl_ulong left = gmt_budget_free_bytes(global);
 	size_t kib[FREE_NUMBERS] = {(size_t)(left / KIB), (size_t)((largest && largest < left ? largest : left) / KIB)};
 	if (value && room < sizeof kib)
 		return err;
@@ -62,7 +62,7 @@ GMT_HOOK cl_int clGetDeviceIDs(cl_platform_id platform, cl_device_type type, cl_
 	gmt_inside = 1;
 	cl_int err = gmt_driver.clGetDeviceIDs(platform, type, room, devices, count ? count : &found);
 	gmt_leave();
-	gmt_session_asked(type, err, err != CL_SUCCESS ? 0 : count ? *count : found);
+	gmt_session_note_device_query(type, err, err != CL_SUCCESS ? 0 : count ? *count : found);
 	return err;
 }
 

@@ -13,15 +13,15 @@
 static void learn_completion(const struct gmt_completion *of, cl_int status)
 {
 	if (status == CL_COMPLETE)
-		gmt_queue_learn(of);
+		gmt_queue_learn_completion(of);
 	if (status >= 0 || !of->context)
 		return;
-	gmt_context_failed(of->context);
+	gmt_context_note_failed(of->context);
 	gmt_cooling_release_deferred(of->context);
 }
 
 /* The program holds the event, so its entry stays valid. */
-static void learn_status(cl_event handle, cl_int status)
+static void learn_event_status(cl_event handle, cl_int status)
 {
 	const struct gmt_event *event = status <= CL_COMPLETE && gmt_pooling() ? gmt_event_find(handle) : NULL;
 	if (event)
@@ -32,30 +32,30 @@ static void learn_status(cl_event handle, cl_int status)
 static void write_learned(const struct gmt_completion *of, uint64_t time, enum gmtawait await)
 {
 	const struct gmt_cover *what = &of->what;
-	if (!gmt_uses() || !what->queue || !time || gmt_queue_reached(what->queue, what->position))
+	if (!gmt_uses() || !what->queue || !time || gmt_queue_has_reached(what->queue, what->position))
 		return;
 	uint64_t now = gmt_now();
 	struct gmtevent event = GMT_EVENT_AWAIT(.time = now, .await = await, .awaited_queue = what->queue_id, .awaited_time = time);
 	gmt_ring_write(&event);
 	event = GMT_EVENT_SYNC(.time = now, .sync = GMT_SYNC_WAIT);
 	gmt_ring_write(&event);
-	gmt_queue_learn(of); /* so that this is written once */
+	gmt_queue_learn_completion(of); /* so that this is written once */
 }
 
 /* The program has asked for a command's status. */
-static void learn_asked(cl_event handle, cl_int status)
+static void learn_queried_status(cl_event handle, cl_int status)
 {
 	const struct gmt_event *event = status == CL_COMPLETE && gmt_uses() ? gmt_event_find(handle) : NULL;
 	if (event)
 		write_learned(&event->of, event->time, (enum gmtawait)event->await);
-	learn_status(handle, status);
+	learn_event_status(handle, status);
 }
 
 /*
  * Reports a command that failed for lack of memory: drivers that allocate late say so in its event. The status of a user
  * event is the program's own.
  */
-static bool report_failed(const char *function, cl_event event)
+static bool report_failed_command(const char *function, cl_event event)
 {
 	cl_command_type type;
 	cl_int status;
@@ -66,12 +66,12 @@ static bool report_failed(const char *function, cl_event event)
 	return true;
 }
 
-static void report_failures(const char *function, cl_int err, cl_uint count, const cl_event *events, const struct gmt_caller *caller)
+static void report_failed_wait(const char *function, cl_int err, cl_uint count, const cl_event *events, const struct gmt_caller *caller)
 {
 	gmt_call_failed(function, err, caller);
 	gmt_finding_out_of_memory(function, NULL, 0, err);
 	for (cl_uint i = 0; err == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST && i < count; i++)
-		if (report_failed(function, events[i]))
+		if (report_failed_command(function, events[i]))
 			return;
 }
 
@@ -79,7 +79,7 @@ static void report_failures(const char *function, cl_int err, cl_uint count, con
  * Writes how long a transfer that did not block took, by the device's profiling. Called when the program queries the event's
  * profile or releases the event: by then its command has usually completed.
  */
-static void time_transfer(struct gmt_event *event, cl_event handle)
+static void write_transfer_time(struct gmt_event *event, cl_event handle)
 {
 	cl_ulong start = 0, end = 0;
 	if (gmt_likely(!event || !atomic_load_explicit(&event->moves, memory_order_relaxed)))
@@ -103,13 +103,13 @@ GMT_HOOK cl_int clWaitForEvents(cl_uint count, const cl_event *events)
 	cl_int err = gmt_driver.clWaitForEvents(count, events);
 	bool failed = err == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
 	for (cl_uint i = 0; (err == CL_SUCCESS || failed) && i < count; i++)
-		learn_status(events[i], failed ? -1 : CL_COMPLETE);
+		learn_event_status(events[i], failed ? -1 : CL_COMPLETE);
 	if (gmt_unlikely(err != CL_SUCCESS))
-		report_failures(__func__, err, count, events, &GMT_CALLER);
+		report_failed_wait(__func__, err, count, events, &GMT_CALLER);
 	gmt_cooling_collect(64, false);
-	gmt_held_tick(call.start);
+	gmt_held_write_due(call.start);
 	if (err == CL_SUCCESS && gmt_uses())
-		gmt_command_awaits(call.start, NULL, count, events);
+		gmt_command_write_awaits(call.start, NULL, count, events);
 	atomic_store_explicit(&gmt_flushed, true, memory_order_relaxed);
 	gmt_command_write_sync(&call, GMT_SYNC_WAIT, NULL);
 	gmt_leave();
@@ -122,7 +122,7 @@ GMT_HOOK cl_int clGetEventInfo(cl_event handle, cl_event_info what, size_t room,
 		return gmt_driver.clGetEventInfo(handle, what, room, value, needed);
 	cl_int err = gmt_driver.clGetEventInfo(handle, what, room, value, needed);
 	if (err == CL_SUCCESS && what == CL_EVENT_COMMAND_EXECUTION_STATUS && value)
-		learn_asked(handle, *(cl_int *)value);
+		learn_queried_status(handle, *(cl_int *)value);
 	gmt_leave();
 	return err;
 }
@@ -134,8 +134,8 @@ GMT_HOOK cl_int clGetEventProfilingInfo(cl_event handle, cl_profiling_info what,
 		return gmt_driver.clGetEventProfilingInfo(handle, what, room, value, needed);
 	cl_int err = gmt_driver.clGetEventProfilingInfo(handle, what, room, value, needed);
 	if (err == CL_SUCCESS && what == CL_PROFILING_COMMAND_END && value && *(cl_ulong *)value) {
-		learn_asked(handle, CL_COMPLETE);
-		time_transfer(gmt_event_find(handle), handle);
+		learn_queried_status(handle, CL_COMPLETE);
+		write_transfer_time(gmt_event_find(handle), handle);
 	}
 	gmt_leave();
 	return err;
@@ -150,7 +150,7 @@ struct event_callback {
 	uint8_t await;
 };
 
-static void CL_CALLBACK event_reached(cl_event handle, cl_int status, void *data)
+static void CL_CALLBACK call_event_callback(cl_event handle, cl_int status, void *data)
 {
 	struct event_callback *callback = data;
 	struct gmt_callback before = gmt_callback_begin();
@@ -177,7 +177,7 @@ GMT_HOOK cl_int clSetEventCallback(cl_event handle, cl_int type, void(CL_CALLBAC
 			ours->time = event->time;
 			ours->await = event->await;
 		}
-		err = gmt_driver.clSetEventCallback(handle, type, event_reached, ours);
+		err = gmt_driver.clSetEventCallback(handle, type, call_event_callback, ours);
 		if (err != CL_SUCCESS)
 			free(ours);
 	} else {
@@ -208,7 +208,7 @@ GMT_HOOK cl_int clReleaseEvent(cl_event handle)
 	/* The only reference has one holder: no other thread counts at the same time. */
 	bool only = event && atomic_load_explicit(&event->references, memory_order_relaxed) == 1;
 	if (event && (gmt_likely(only) || gmt_last_reference(&event->references))) {
-		time_transfer(event, handle);
+		write_transfer_time(event, handle);
 		gmt_event_remove(event);
 	}
 	cl_int err = gmt_driver.clReleaseEvent(handle);
@@ -225,7 +225,7 @@ GMT_HOOK cl_event clCreateUserEvent(cl_context context_handle, cl_int *errcode)
 		return gmt_driver.clCreateUserEvent(context_handle, errcode);
 	struct gmt_context *context = gmt_follows_events() ? gmt_context_find(context_handle) : NULL;
 	if (context)
-		gmt_queue_gate(context);
+		gmt_queue_note_gate(context);
 	cl_event handle = gmt_driver.clCreateUserEvent(context_handle, errcode);
 	struct gmt_event *event = gmt_event_add(handle);
 	if (handle)
@@ -248,7 +248,7 @@ GMT_HOOK cl_int clSetUserEventStatus(cl_event handle, cl_int status)
 	struct gmt_context *context = event ? event->of.context : NULL; /* a callback may release the event */
 	uint64_t number = event ? atomic_load(&event->object.id) : 0;
 	if (status < 0)
-		gmt_context_failed(context); /* before the driver, which at once gives up the commands that wait for it */
+		gmt_context_note_failed(context); /* before the driver, which at once gives up the commands that wait for it */
 	cl_int err = gmt_driver.clSetUserEventStatus(handle, status);
 	bool same = event && atomic_load(&event->object.id) == number;
 	if (err == CL_SUCCESS && context && (!same || atomic_exchange(&event->open, 0)))

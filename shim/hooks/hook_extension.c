@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static bool begins(const char *name, const char *with)
+static bool begins_with(const char *name, const char *with)
 {
 	return strncmp(name, with, strlen(with)) == 0;
 }
@@ -26,12 +26,12 @@ static bool defeats_tracking(const char *name)
 	};
 	static const char *const others[] = {"clSetContentSizeBuffer", "clRemapCommandBuffer", "clCreatePerfCountersCommandQueue"};
 	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-		if (begins(name, others[i]))
+		if (begins_with(name, others[i]))
 			return true;
-	if (!begins(name, "clEnqueue"))
+	if (!begins_with(name, "clEnqueue"))
 		return false;
 	for (size_t i = 0; i < sizeof harmless / sizeof harmless[0]; i++)
-		if (begins(name, harmless[i]))
+		if (begins_with(name, harmless[i]))
 			return false;
 	return true;
 }
@@ -43,11 +43,11 @@ static void *hook_of_extension(const char *name, void *real)
 	void *ours = gmt_hook_named(name);
 	if (!ours) {
 		if (defeats_tracking(name))
-			gmt_pooling_off(GMT_DIAG_TRANSPARENT, name);
-		if (begins(name, "clSVMFree") || begins(name, "clEnqueueSVM"))
+			gmt_pooling_stop(GMT_DIAG_TRANSPARENT, name);
+		if (begins_with(name, "clSVMFree") || begins_with(name, "clEnqueueSVM"))
 			atomic_store(&gmt_pointers_elsewhere, 1);
-		if (begins(name, "clEnqueueWait")) /* semaphores: a queue may wait for whatever signals them */
-			gmt_queue_gate_outside();
+		if (begins_with(name, "clEnqueueWait")) /* semaphores: a queue may wait for whatever signals them */
+			gmt_queue_note_gate_outside();
 		return real;
 	}
 	if (!gmt_dispatch_add_extension(name, real)) {
@@ -55,7 +55,7 @@ static void *hook_of_extension(const char *name, void *real)
 		if (strstr(name, "INTEL"))
 			gmt_diag(GMT_DIAG_SECOND_LOADER, name);
 		else
-			gmt_pooling_off(GMT_DIAG_SECOND_LOADER, name);
+			gmt_pooling_stop(GMT_DIAG_SECOND_LOADER, name);
 		return real;
 	}
 	return ours;

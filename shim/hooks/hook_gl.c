@@ -5,7 +5,7 @@
 #include "../registry/created.h"
 #include "command.h"
 
-static cl_mem note_created(struct gmt_call *call, const struct gmt_caller *caller, cl_context context, cl_mem_flags flags, cl_mem handle,
+static cl_mem note_gl_memory_created(struct gmt_call *call, const struct gmt_caller *caller, cl_context context, cl_mem_flags flags, cl_mem handle,
 		      cl_int error, cl_int *errcode)
 {
 	size_t size = 0;
@@ -21,7 +21,7 @@ static cl_mem note_created(struct gmt_call *call, const struct gmt_caller *calle
 		.tag = gmt_tag(call, caller, size),
 		.served = {.outcome = handle ? GMT_OUTCOME_DRIVER : GMT_OUTCOME_FAILED},
 	};
-	gmt_created_report(call, &c, error);
+	gmt_created_register_and_write(call, &c, error);
 	if (errcode)
 		*errcode = error;
 	gmt_leave();
@@ -31,7 +31,7 @@ static cl_mem note_created(struct gmt_call *call, const struct gmt_caller *calle
 #define CREATE(expression)                                                                                             \
 	cl_int error = CL_SUCCESS;                                                                                     \
 	cl_mem handle = (expression);                                                                                  \
-	return note_created(&call, &GMT_CALLER, context, flags, handle, error, errcode)
+	return note_gl_memory_created(&call, &GMT_CALLER, context, flags, handle, error, errcode)
 
 GMT_HOOK cl_mem clCreateFromGLBuffer(cl_context context, cl_mem_flags flags, cl_GLuint object, cl_int *errcode)
 {

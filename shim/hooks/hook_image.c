@@ -27,13 +27,13 @@ static bool fits_budget(cl_mem handle, size_t size, cl_int *error)
 	return false;
 }
 
-static size_t size_of(cl_mem handle)
+static size_t size_of_image(cl_mem handle)
 {
 	size_t size = 0;
 	return gmt_driver.clGetMemObjectInfo(handle, CL_MEM_SIZE, sizeof size, &size, NULL) == CL_SUCCESS ? size : 0;
 }
 
-static size_t channels(cl_channel_order order)
+static size_t channel_count(cl_channel_order order)
 {
 	switch (order) {
 	case CL_R:
@@ -64,17 +64,17 @@ static size_t element_size(const cl_image_format *format)
 	case CL_UNORM_INT8:
 	case CL_SIGNED_INT8:
 	case CL_UNSIGNED_INT8:
-		return channels(format->image_channel_order);
+		return channel_count(format->image_channel_order);
 	case CL_SNORM_INT16:
 	case CL_UNORM_INT16:
 	case CL_SIGNED_INT16:
 	case CL_UNSIGNED_INT16:
 	case CL_HALF_FLOAT:
-		return 2 * channels(format->image_channel_order);
+		return 2 * channel_count(format->image_channel_order);
 	case CL_SIGNED_INT32:
 	case CL_UNSIGNED_INT32:
 	case CL_FLOAT:
-		return 4 * channels(format->image_channel_order);
+		return 4 * channel_count(format->image_channel_order);
 	case CL_UNORM_SHORT_565:
 	case CL_UNORM_SHORT_555:
 		return 2;
@@ -91,12 +91,12 @@ struct creation {
 	struct gmt_caller caller;
 	enum gmtmemory kind;
 	struct gmt_image_call image; /* of a pipe: context and flags */
-	cl_image_desc shown;         /* the description that image.desc points to once show_memory has changed it */
+	cl_image_desc shown;         /* the description that image.desc points to once share_alias has changed it */
 	cl_uint packet, packets;
 	const cl_pipe_properties *properties;
 };
 
-static cl_mem ask_driver(const struct creation *n, cl_int *error)
+static cl_mem ask_driver_for_image(const struct creation *n, cl_int *error)
 {
 	const struct gmt_image_call *i = &n->image;
 	if (n->kind == GMT_MEMORY_PIPE)
@@ -105,17 +105,17 @@ static cl_mem ask_driver(const struct creation *n, cl_int *error)
 }
 
 /* The handle of the memory that an image shares, or NULL. */
-static cl_mem base_of(const struct creation *n)
+static cl_mem shared_memory_of(const struct creation *n)
 {
 	return n->image.desc ? n->image.desc->mem_object : NULL;
 }
 
-/* Whether the image has memory: see gmt_eager. If it has none, it does not count in the budget. */
-static bool is_real(const struct creation *n, const struct gmt_created *c, cl_int *error)
+/* Whether the image has memory: see gmt_eager_migrate. If it has none, it does not count in the budget. */
+static bool has_real_memory(const struct creation *n, const struct gmt_created *c, cl_int *error)
 {
-	bool real = n->kind == GMT_MEMORY_PIPE || gmt_eager(c->context, c->handle, error);
+	bool real = n->kind == GMT_MEMORY_PIPE || gmt_eager_migrate(c->context, c->handle, error);
 	if (!real)
-		gmt_budget_give(c->size);
+		gmt_budget_give_back(c->size);
 	return real;
 }
 
@@ -124,10 +124,10 @@ static void make_image(struct gmt_call *call, const struct creation *n, struct g
 {
 	struct gmt_shortage shortage = gmt_shortage();
 	do {
-		c->handle = ask_driver(n, error);
+		c->handle = ask_driver_for_image(n, error);
 		gmt_driver_returned(call);
-		c->size = c->handle ? size_of(c->handle) : 0;
-		if (c->handle && !c->parent && !(fits_budget(c->handle, c->size, error) && is_real(n, c, error)))
+		c->size = c->handle ? size_of_image(c->handle) : 0;
+		if (c->handle && !c->parent && !(fits_budget(c->handle, c->size, error) && has_real_memory(n, c, error)))
 			c->handle = NULL;
 	} while (!c->handle && gmt_oom_drain(&shortage, *error, c->size));
 	c->served.outcome = c->handle ? GMT_OUTCOME_DRIVER : GMT_OUTCOME_FAILED;
@@ -138,23 +138,23 @@ static void make_image(struct gmt_call *call, const struct creation *n, struct g
 /*
  * Whether the pool may serve the image: it owns all its memory and has no properties, since queries return those word for word.
  */
-static bool has_shape(const struct creation *n)
+static bool may_be_pooled(const struct creation *n)
 {
 	const struct gmt_image_call *i = &n->image;
 	return n->kind == GMT_MEMORY_IMAGE && gmt_pooling() && i->format && i->desc && !i->properties && !i->desc->mem_object &&
 	       !i->desc->num_mip_levels && !i->desc->num_samples && !(i->flags & CL_MEM_USE_HOST_PTR);
 }
 
-static void serve(struct gmt_call *call, struct creation *n, struct gmt_created *c, cl_int *error)
+static void serve_image(struct gmt_call *call, struct creation *n, struct gmt_created *c, cl_int *error)
 {
 	struct gmt_image_call *i = &n->image;
-	bool shaped = c->context && has_shape(n);
+	bool shaped = c->context && may_be_pooled(n);
 	if (i->flags & CL_MEM_USE_HOST_PTR)
 		gmt_pointer_is_host(i->host, 0);
 	struct gmt_shape shape;
 	if (shaped)
 		shape = gmt_shape_of(i->flags, i->format, i->desc);
-	if (shaped && gmt_shape_find(c->context, &shape, &i->class)) {
+	if (shaped && gmt_shape_find_class(c->context, &shape, &i->class)) {
 		struct gmt_request_for request = {
 			.context = c->context, .flags = i->flags, .size = i->class.size, .host = i->host, .image = i,
 		};
@@ -169,21 +169,22 @@ static void serve(struct gmt_call *call, struct creation *n, struct gmt_created 
 	}
 	make_image(call, n, c, error);
 	if (shaped && c->handle)
-		gmt_shape_made(c->context, &shape, c->size);
+		gmt_shape_note_made(c->context, &shape, c->size);
 	c->tag = gmt_tag(call, &n->caller, c->size);
 }
 
 /* See gmt_host_may_serve. It is asked again when the driver has said how large the image is. */
-static void serve_from_host(struct gmt_call *call, const struct creation *n, struct gmt_created *c, cl_int *error)
+static void serve_image_from_host(struct gmt_call *call, const struct creation *n, struct gmt_created *c, cl_int *error)
 {
-	if (n->kind != GMT_MEMORY_IMAGE || base_of(n) || n->image.properties || !gmt_host_may_serve(c->context, n->image.flags, c->size, *error))
+	if (n->kind != GMT_MEMORY_IMAGE || shared_memory_of(n) || n->image.properties ||
+	    !gmt_host_may_serve(c->context, n->image.flags, c->size, *error))
 		return;
 	struct creation hosted = *n;
 	hosted.image.flags |= CL_MEM_ALLOC_HOST_PTR;
 	cl_int status = CL_SUCCESS;
-	cl_mem handle = ask_driver(&hosted, &status);
+	cl_mem handle = ask_driver_for_image(&hosted, &status);
 	gmt_driver_returned(call);
-	uint64_t size = handle ? size_of(handle) : 0;
+	uint64_t size = handle ? size_of_image(handle) : 0;
 	if (handle && !gmt_host_may_serve(c->context, n->image.flags, size, *error)) {
 		gmt_driver.clReleaseMemObject(handle);
 		return;
@@ -197,7 +198,7 @@ static void serve_from_host(struct gmt_call *call, const struct creation *n, str
 }
 
 /* Has the image share the alias of a sub-allocation instead of the sub-allocation. False: memory is short. */
-static bool show_memory(struct creation *n, struct gmt_memory *memory)
+static bool share_alias(struct creation *n, struct gmt_memory *memory)
 {
 	bool alone = !memory || !memory->slab || !memory->slab->store;
 	if (alone || !n->image.desc || memory->context != gmt_context_find(n->image.context))
@@ -211,29 +212,29 @@ static bool show_memory(struct creation *n, struct gmt_memory *memory)
 	return true;
 }
 
-static cl_mem create(struct gmt_call *call, struct creation *n, bool refused, cl_int *errcode)
+static cl_mem create_image(struct gmt_call *call, struct creation *n, bool refused, cl_int *errcode)
 {
 	cl_int error = CL_INVALID_MEM_OBJECT;
 	struct gmt_created c = {
 		.kind = n->kind,
 		.context = gmt_context_find(n->image.context),
 		.flags = n->image.flags,
-		.parent = gmt_memory_find(base_of(n)),
+		.parent = gmt_memory_find(shared_memory_of(n)),
 		.served = {.outcome = GMT_OUTCOME_FAILED},
 	};
-	if (!refused && !show_memory(n, c.parent)) {
+	if (!refused && !share_alias(n, c.parent)) {
 		error = CL_MEM_OBJECT_ALLOCATION_FAILURE;
 		refused = true;
 	}
 	if (refused)
 		c.tag = gmt_tag(call, &n->caller, 0);
 	else
-		serve(call, n, &c, &error);
+		serve_image(call, n, &c, &error);
 	if (gmt_unlikely(!c.handle))
-		serve_from_host(call, n, &c, &error);
+		serve_image_from_host(call, n, &c, &error);
 	if (c.handle && n->image.format)
 		c.element = element_size(n->image.format);
-	gmt_created_report(call, &c, error);
+	gmt_created_register_and_write(call, &c, error);
 	if (errcode)
 		*errcode = error;
 	gmt_leave();
@@ -286,7 +287,7 @@ GMT_HOOK cl_mem clCreateImage(cl_context context, cl_mem_flags flags, const cl_i
 	bool refused = shares_released(desc, __func__);
 	cl_image_desc moved;
 	struct creation n = CREATION(GMT_MEMORY_IMAGE, .format = format, .desc = description_to_fit(format, desc, &moved), .host = host);
-	return create(&call, &n, refused, errcode);
+	return create_image(&call, &n, refused, errcode);
 }
 
 GMT_HOOK cl_mem clCreateImageWithProperties(cl_context context, const cl_mem_properties *properties, cl_mem_flags flags,
@@ -299,7 +300,7 @@ GMT_HOOK cl_mem clCreateImageWithProperties(cl_context context, const cl_mem_pro
 	cl_image_desc moved;
 	struct creation n = CREATION(GMT_MEMORY_IMAGE, .entry = GMT_IMAGE_PROPERTIES, .properties = properties, .format = format,
 				     .desc = description_to_fit(format, desc, &moved), .host = host);
-	return create(&call, &n, refused, errcode);
+	return create_image(&call, &n, refused, errcode);
 }
 
 GMT_HOOK cl_mem clCreateImage2D(cl_context context, cl_mem_flags flags, const cl_image_format *format, size_t width,
@@ -312,7 +313,7 @@ GMT_HOOK cl_mem clCreateImage2D(cl_context context, cl_mem_flags flags, const cl
 		.image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = width, .image_height = height, .image_row_pitch = pitch,
 	};
 	struct creation n = CREATION(GMT_MEMORY_IMAGE, .entry = GMT_IMAGE_2D, .format = format, .desc = &desc, .host = host);
-	return create(&call, &n, false, errcode);
+	return create_image(&call, &n, false, errcode);
 }
 
 GMT_HOOK cl_mem clCreateImage3D(cl_context context, cl_mem_flags flags, const cl_image_format *format, size_t width,
@@ -326,7 +327,7 @@ GMT_HOOK cl_mem clCreateImage3D(cl_context context, cl_mem_flags flags, const cl
 		.image_row_pitch = row, .image_slice_pitch = slice,
 	};
 	struct creation n = CREATION(GMT_MEMORY_IMAGE, .entry = GMT_IMAGE_3D, .format = format, .desc = &desc, .host = host);
-	return create(&call, &n, false, errcode);
+	return create_image(&call, &n, false, errcode);
 }
 
 GMT_HOOK cl_mem clCreatePipe(cl_context context, cl_mem_flags flags, cl_uint packet, cl_uint packets,
@@ -339,5 +340,5 @@ GMT_HOOK cl_mem clCreatePipe(cl_context context, cl_mem_flags flags, cl_uint pac
 	n.packet = packet;
 	n.packets = packets;
 	n.properties = properties;
-	return create(&call, &n, false, errcode);
+	return create_image(&call, &n, false, errcode);
 }

@@ -13,7 +13,7 @@ GMT_HOOK cl_int clEnqueueReadImage(cl_command_queue queue, cl_mem image, cl_bool
 	uint64_t bytes = gmt_command_uses_image(&command, image, GMT_FLAG_READS, region);
 	gmt_command_transfers(&command, &GMT_CALLER, pointer, row || slice ? 0 : bytes);
 	cl_int err;
-	gmt_command_blocks(&command, blocking);
+	gmt_command_note_blocking(&command, blocking);
 	GMT_TRY(err, command,
 		gmt_driver.clEnqueueReadImage(queue, image, blocking, origin, region, row, slice, pointer, waits, list, event));
 	return gmt_command_end(&command, err, blocking, GMT_WAIT_LIST);
@@ -29,7 +29,7 @@ GMT_HOOK cl_int clEnqueueWriteImage(cl_command_queue queue, cl_mem image, cl_boo
 	uint64_t bytes = gmt_command_uses_image(&command, image, GMT_FLAG_WRITES, region);
 	gmt_command_transfers(&command, &GMT_CALLER, pointer, row || slice ? 0 : bytes);
 	cl_int err;
-	gmt_command_blocks(&command, blocking);
+	gmt_command_note_blocking(&command, blocking);
 	GMT_TRY(err, command,
 		gmt_driver.clEnqueueWriteImage(queue, image, blocking, origin, region, row, slice, pointer, waits, list, event));
 	if (blocking && err == CL_SUCCESS)

@@ -8,13 +8,13 @@
 
 #include <string.h>
 
-static void kernel_created(cl_kernel handle, const struct gmt_caller *caller)
+static void note_kernel_created(cl_kernel handle, const struct gmt_caller *caller)
 {
 	cl_uint arguments = 0;
 	if (gmt_driver.clGetKernelInfo(handle, CL_KERNEL_NUM_ARGS, sizeof arguments, &arguments, NULL) != CL_SUCCESS)
 		arguments = 0;
 	struct gmt_kernel *kernel = gmt_kernel_add(handle, arguments);
-	gmt_count(kernel ? &kernel->object : NULL, GMT_HELD_KERNEL, caller);
+	gmt_count_object(kernel ? &kernel->object : NULL, GMT_HELD_KERNEL, caller);
 	if (!kernel)
 		return;
 	char name[256];
@@ -32,7 +32,7 @@ GMT_HOOK cl_kernel clCreateKernel(cl_program program, const char *name, cl_int *
 	cl_int *status = GMT_STATUS(errcode);
 	cl_kernel handle = gmt_driver.clCreateKernel(program, name, status);
 	if (handle)
-		kernel_created(handle, &GMT_CALLER);
+		note_kernel_created(handle, &GMT_CALLER);
 	else
 		gmt_call_failed(__func__, *status, &GMT_CALLER);
 	gmt_leave();
@@ -48,7 +48,7 @@ GMT_HOOK cl_int clCreateKernelsInProgram(cl_program program, cl_uint room, cl_ke
 	if (err == CL_SUCCESS && count)
 		*count = made;
 	for (cl_uint i = 0; err == CL_SUCCESS && kernels && i < made && i < room; i++)
-		kernel_created(kernels[i], &GMT_CALLER);
+		note_kernel_created(kernels[i], &GMT_CALLER);
 	if (err != CL_SUCCESS)
 		gmt_call_failed(__func__, err, &GMT_CALLER);
 	gmt_leave();
@@ -64,7 +64,7 @@ GMT_HOOK cl_kernel clCloneKernel(cl_kernel source, cl_int *errcode)
 	if (!handle)
 		gmt_call_failed(__func__, *status, &GMT_CALLER);
 	if (handle) {
-		kernel_created(handle, &GMT_CALLER);
+		note_kernel_created(handle, &GMT_CALLER);
 		struct gmt_kernel *from = gmt_kernel_find(source), *to = gmt_kernel_find(handle);
 		if (from && to && from->arguments == to->arguments && to->arguments) {
 			memcpy(to->argument, from->argument, to->arguments * sizeof *to->argument);
@@ -104,7 +104,7 @@ GMT_HOOK cl_int clReleaseKernel(cl_kernel handle)
 }
 
 /* The kind of an argument, asked of the driver once. It may know nothing if the program was built without argument information. */
-static uint8_t kind_of(struct gmt_kernel *kernel, cl_uint index)
+static uint8_t kind_of_argument(struct gmt_kernel *kernel, cl_uint index)
 {
 	uint8_t kind = __atomic_load_n(&kernel->kind[index], __ATOMIC_RELAXED), pointer = kind & GMT_ARGUMENT_POINTER;
 	cl_kernel handle = (cl_kernel)atomic_load(&kernel->object.handle);
@@ -130,7 +130,7 @@ static uint8_t kind_of(struct gmt_kernel *kernel, cl_uint index)
 	return kind;
 }
 
-static uint64_t bits_of(size_t size, const void *value)
+static uint64_t bits_of_argument(size_t size, const void *value)
 {
 	uint64_t bits = 0;
 	if (value && size == sizeof bits)
@@ -139,11 +139,11 @@ static uint64_t bits_of(size_t size, const void *value)
 }
 
 /* Whether the eight bytes are memory that the pool has, and the kernel is known to expect memory there. */
-static bool released_argument(struct gmt_kernel *kernel, cl_uint index, uint64_t bits)
+static bool is_released_memory(struct gmt_kernel *kernel, cl_uint index, uint64_t bits)
 {
 	const struct gmt_memory *memory = bits ? gmt_memory_find((const void *)(uintptr_t)bits) : NULL;
 	return gmt_unlikely(memory && atomic_load_explicit(&memory->references, memory_order_relaxed) == 0) &&
-	       kind_of(kernel, index) & GMT_ARGUMENT_MEMORY && gmt_finding_released(memory, "clSetKernelArg");
+	       kind_of_argument(kernel, index) & GMT_ARGUMENT_MEMORY && gmt_finding_released(memory, "clSetKernelArg");
 }
 
 /* pointer: GMT_ARGUMENT_POINTER or 0. */
@@ -162,9 +162,9 @@ GMT_HOOK cl_int clSetKernelArg(cl_kernel handle, cl_uint index, size_t size, con
 		return gmt_driver.clSetKernelArg(handle, index, size, value);
 	struct gmt_kernel *kernel = gmt_kernel_find(handle);
 	bool known = kernel && index < kernel->arguments;
-	uint64_t bits = bits_of(size, value);
+	uint64_t bits = bits_of_argument(size, value);
 	cl_int err = CL_INVALID_MEM_OBJECT;
-	if (!known || !released_argument(kernel, index, bits))
+	if (!known || !is_released_memory(kernel, index, bits))
 		err = gmt_driver.clSetKernelArg(handle, index, size, value);
 	if (known && err == CL_SUCCESS)
 		set_argument(kernel, index, bits, 0);
@@ -175,7 +175,7 @@ GMT_HOOK cl_int clSetKernelArg(cl_kernel handle, cl_uint index, size_t size, con
 }
 
 /* Stores the address where clSetKernelArg stores a handle. */
-static cl_int pointer_set(cl_kernel handle, cl_uint index, const void *value, cl_int err)
+static cl_int store_pointer_argument(cl_kernel handle, cl_uint index, const void *value, cl_int err)
 {
 	struct gmt_kernel *kernel = err == CL_SUCCESS ? gmt_kernel_find(handle) : NULL;
 	if (kernel && index < kernel->arguments)
@@ -188,7 +188,7 @@ GMT_HOOK cl_int clSetKernelArgSVMPointer(cl_kernel handle, cl_uint index, const 
 {
 	if (!gmt_enter_untimed())
 		return gmt_driver.clSetKernelArgSVMPointer(handle, index, value);
-	return pointer_set(handle, index, value, gmt_driver.clSetKernelArgSVMPointer(handle, index, value));
+	return store_pointer_argument(handle, index, value, gmt_driver.clSetKernelArgSVMPointer(handle, index, value));
 }
 
 cl_int clSetKernelArgMemPointerINTEL(cl_kernel handle, cl_uint index, const void *value)
@@ -196,7 +196,7 @@ cl_int clSetKernelArgMemPointerINTEL(cl_kernel handle, cl_uint index, const void
 	clSetKernelArgMemPointerINTEL_fn set = atomic_load_explicit(&gmt_driver.clSetKernelArgMemPointerINTEL, memory_order_acquire);
 	if (!gmt_enter_untimed())
 		return set(handle, index, value);
-	return pointer_set(handle, index, value, set(handle, index, value));
+	return store_pointer_argument(handle, index, value, set(handle, index, value));
 }
 
 /* A bit for each property that lets a kernel follow pointers it finds in memory; 0: another property. */
@@ -240,7 +240,7 @@ GMT_HOOK cl_int clSetKernelExecInfo(cl_kernel handle, cl_kernel_exec_info what, 
 }
 
 /* Whether a kernel reads or writes the argument; neither: it may do both. Some programs write what is CL_MEM_READ_ONLY. */
-static uint8_t access_of(const struct gmt_memory *memory, uint8_t kind)
+static uint8_t kernel_access_of(const struct gmt_memory *memory, uint8_t kind)
 {
 	cl_mem_flags flags = memory->flags & (CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY);
 	if (!flags && memory->parent) /* a sub-buffer inherits the access of its buffer */
@@ -259,14 +259,14 @@ static void use_argument(struct gmt_command *command, struct gmt_kernel *kernel,
 	if (!memory)
 		return;
 	if (gmt_unlikely(atomic_load_explicit(&memory->references, memory_order_relaxed) == 0) &&
-	    kind_of(kernel, index) & (GMT_ARGUMENT_MEMORY | GMT_ARGUMENT_POINTER))
+	    kind_of_argument(kernel, index) & (GMT_ARGUMENT_MEMORY | GMT_ARGUMENT_POINTER))
 		gmt_finding_released(memory, command->function);
 	enum gmt_effect effect = GMT_EFFECT_WRITES;
 	if (gmt_unlikely(atomic_load_explicit(&gmt_memory_root(memory)->unwritten, memory_order_relaxed)))
-		effect = gmt_unwritten_effect(memory, kind_of(kernel, index));
-	gmt_command_access(command, (struct gmt_access){
+		effect = gmt_unwritten_effect(memory, kind_of_argument(kernel, index));
+	gmt_command_note_access(command, (struct gmt_access){
 		.memory = memory, .argument = index + 1, .effect = (uint8_t)effect,
-		.flags = command->uses ? access_of(memory, kind_of(kernel, index)) : 0,
+		.flags = command->uses ? kernel_access_of(memory, kind_of_argument(kernel, index)) : 0,
 	});
 }
 
@@ -299,7 +299,7 @@ static bool clear_arguments(const struct gmt_command *command, cl_command_queue 
 }
 
 /* Excludes cleared memory from reuse: its kernel failed, so no command shows when the clearing has completed. */
-static void forbid_reuse(const struct gmt_command *command)
+static void forbid_reuse_of_cleared(const struct gmt_command *command)
 {
 	for (uint32_t i = 0; i < command->count; i++)
 		atomic_store(&gmt_memory_root(command->access[i].memory)->no_reuse, 1);
@@ -318,7 +318,7 @@ GMT_HOOK cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel,
 	GMT_TRY(err, command,
 		gmt_driver.clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, waits, list, event));
 	if (gmt_unlikely(cleared && err != CL_SUCCESS))
-		forbid_reuse(&command);
+		forbid_reuse_of_cleared(&command);
 	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);
 }
 
@@ -332,6 +332,6 @@ GMT_HOOK cl_int clEnqueueTask(cl_command_queue queue, cl_kernel kernel, cl_uint 
 	cl_int err;
 	GMT_TRY(err, command, gmt_driver.clEnqueueTask(queue, kernel, waits, list, event));
 	if (gmt_unlikely(cleared && err != CL_SUCCESS))
-		forbid_reuse(&command);
+		forbid_reuse_of_cleared(&command);
 	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);
 }

@@ -47,7 +47,7 @@ GMT_HOOK void *clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool
 	cl_int err = command.refused;
 	void *pointer = NULL;
 	struct gmt_shortage shortage = gmt_shortage();
-	gmt_command_blocks(&command, blocking);
+	gmt_command_note_blocking(&command, blocking);
 	do
 		if (!command.refused)
 			pointer = gmt_driver.clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, size, waits, list, event, &err);
@@ -75,7 +75,7 @@ GMT_HOOK void *clEnqueueMapImage(cl_command_queue queue, cl_mem image, cl_bool b
 	cl_int err = command.refused;
 	void *pointer = NULL;
 	struct gmt_shortage shortage = gmt_shortage();
-	gmt_command_blocks(&command, blocking);
+	gmt_command_note_blocking(&command, blocking);
 	do
 		if (!command.refused)
 			pointer = gmt_driver.clEnqueueMapImage(queue, image, blocking, flags, origin, region, row, slice, waits, list,

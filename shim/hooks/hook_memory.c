@@ -36,7 +36,7 @@ struct buffer_call {
 	enum { PLAIN, WITH_PROPERTIES, WITH_PROPERTIES_INTEL } entry;
 };
 
-static cl_mem ask_driver(const struct buffer_call *b, cl_int *error)
+static cl_mem ask_driver_for_buffer(const struct buffer_call *b, cl_int *error)
 {
 	switch (b->entry) {
 	case WITH_PROPERTIES:
@@ -51,17 +51,17 @@ static cl_mem ask_driver(const struct buffer_call *b, cl_int *error)
 
 static cl_mem create_by_driver(const struct buffer_call *b, struct gmt_context *context, cl_int *error)
 {
-	cl_mem handle = ask_driver(b, error);
-	return handle && gmt_eager(context, handle, error) ? handle : NULL;
+	cl_mem handle = ask_driver_for_buffer(b, error);
+	return handle && gmt_eager_migrate(context, handle, error) ? handle : NULL;
 }
 
 /* See gmt_host_may_serve. */
-static void serve_from_host(struct gmt_call *call, const struct buffer_call *b, struct gmt_created *c, cl_int *error)
+static void serve_buffer_from_host(struct gmt_call *call, const struct buffer_call *b, struct gmt_created *c, cl_int *error)
 {
 	struct buffer_call hosted = *b;
 	hosted.flags |= CL_MEM_ALLOC_HOST_PTR;
 	cl_int refused = CL_SUCCESS;
-	c->handle = ask_driver(&hosted, &refused);
+	c->handle = ask_driver_for_buffer(&hosted, &refused);
 	gmt_driver_returned(call);
 	if (!c->handle)
 		return;
@@ -86,7 +86,7 @@ static cl_mem create_buffer(struct gmt_call *call, const struct gmt_caller *call
 	};
 	bool pooled = gmt_plan_eligible(&request);
 	if (gmt_unlikely(!pooled))
-		gmt_call_timed(call);
+		gmt_call_driver_begins(call);
 	if (gmt_unlikely(b->flags & CL_MEM_USE_HOST_PTR) && !gmt_pointer_is_host(b->host, b->size)) {
 		error = CL_INVALID_BUFFER_SIZE;
 		c.served.outcome = GMT_OUTCOME_FAILED;
@@ -102,14 +102,14 @@ static cl_mem create_buffer(struct gmt_call *call, const struct gmt_caller *call
 		c.served.outcome = c.handle ? GMT_OUTCOME_DRIVER : GMT_OUTCOME_FAILED;
 	}
 	if (gmt_unlikely(!c.handle) && !b->properties && gmt_host_may_serve(c.context, b->flags, b->size, error))
-		serve_from_host(call, b, &c, &error);
+		serve_buffer_from_host(call, b, &c, &error);
 	c.served.virtual = gmt_budget_is_virtual(b->flags, b->properties);
-	struct gmt_memory *memory = gmt_created_enter(&c);
+	struct gmt_memory *memory = gmt_created_register(&c);
 	if (gmt_unlikely(!memory && c.served.slab)) /* without an entry: the driver's own references keep the slab alive as long as needed */
-		gmt_suballoc_gone(c.served.slab);
+		gmt_suballoc_note_gone(c.served.slab);
 	if (memory && b->flags & CL_MEM_USE_HOST_PTR)
 		gmt_host_range_add(c.handle, b->host, b->size);
-	gmt_created_write(call, &c, memory, error);
+	gmt_created_write_event(call, &c, memory, error);
 	set_error(errcode, error);
 	gmt_leave();
 	return c.handle;
@@ -181,7 +181,7 @@ GMT_HOOK cl_mem clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags, cl_buffer_c
 		GMT_DRIVER_CREATE(&call, c.handle, error, 0, create_subbuffer(buffer, parent, flags, type, info, &error));
 	if (!c.handle)
 		c.served.outcome = GMT_OUTCOME_FAILED;
-	gmt_created_report(&call, &c, error);
+	gmt_created_register_and_write(&call, &c, error);
 	set_error(errcode, error);
 	gmt_leave();
 	return c.handle;
@@ -222,25 +222,25 @@ GMT_HOOK cl_int clRetainMemObject(cl_mem handle)
 }
 
 /* Handles one release too many of known memory, which must not reach the driver: it would release the pool's block. */
-static cl_int release_again(const struct gmt_call *call, const struct gmt_memory *memory, cl_mem handle)
+static cl_int handle_excess_release(const struct gmt_call *call, const struct gmt_memory *memory, cl_mem handle)
 {
 	bool ours = memory->block != 0;
 	struct gmtreleasefields release = gmt_release_fields(call, NULL);
 	cl_int err = ours ? CL_INVALID_MEM_OBJECT : gmt_driver.clReleaseMemObject(handle);
 	gmt_finding(GMT_DIAG_DOUBLE_RELEASE, "clReleaseMemObject", memory, err);
-	gmt_release_write(&release, err, gmt_now());
+	gmt_release_write_event(&release, err, gmt_now());
 	return err;
 }
 
 /* Passes the release of an unknown handle to the driver: a function without a hook may have created the memory. */
-static cl_int release_unknown(const struct gmt_call *call, cl_mem handle)
+static cl_int release_unknown_handle(const struct gmt_call *call, cl_mem handle)
 {
 	bool freed = handle && gmt_finding_freed_handle(GMT_DIAG_DOUBLE_RELEASE, "clReleaseMemObject", handle);
 	struct gmtreleasefields release = gmt_release_fields(call, NULL);
 	cl_int err = gmt_driver.clReleaseMemObject(handle);
 	if (handle && !freed)
-		gmt_finding_unknown("clReleaseMemObject", err);
-	gmt_release_write(&release, err, gmt_now());
+		gmt_finding_unknown_memory("clReleaseMemObject", err);
+	gmt_release_write_event(&release, err, gmt_now());
 	return err;
 }
 
@@ -248,7 +248,7 @@ static cl_int release_memory(struct gmt_call *call, cl_mem handle)
 {
 	struct gmt_memory *memory = gmt_memory_find(handle);
 	if (gmt_unlikely(!memory))
-		return release_unknown(call, handle);
+		return release_unknown_handle(call, handle);
 	uint32_t count = atomic_load(&memory->references);
 	struct gmtreleasefields release = {0};
 	do
@@ -258,10 +258,10 @@ static cl_int release_memory(struct gmt_call *call, cl_mem handle)
 	if (gmt_likely(count == 1))
 		return gmt_references_end(call, memory);
 	if (count == 0)
-		return release_again(call, memory, handle);
+		return handle_excess_release(call, memory, handle);
 	cl_int err = gmt_driver.clReleaseMemObject(handle);
 	release.references = count - 1;
-	gmt_release_write(&release, err, gmt_now());
+	gmt_release_write_event(&release, err, gmt_now());
 	return err;
 }
 

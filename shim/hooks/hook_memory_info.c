@@ -24,7 +24,7 @@ static cl_uint suballoc_references(const struct gmt_memory *memory, cl_uint refe
 	return slab_references > children + (cl_uint)atomic_load(&slab->maps) ? references + maps : references;
 }
 
-static cl_uint suballoc_maps(const struct gmt_memory *memory, cl_uint maps)
+static cl_uint suballoc_map_count(const struct gmt_memory *memory, cl_uint maps)
 {
 	cl_uint slab_maps = 0;
 	gmt_driver.clGetMemObjectInfo(gmt_memory_handle(memory->slab), CL_MEM_MAP_COUNT, sizeof slab_maps, &slab_maps, NULL);
@@ -87,7 +87,7 @@ static void correct_suballoc(const struct gmt_memory *memory, cl_mem_info what, 
 		*(cl_uint *)value = suballoc_references(memory, *(cl_uint *)value) + alias_count(memory, what);
 		break;
 	case CL_MEM_MAP_COUNT:
-		*(cl_uint *)value = suballoc_maps(memory, *(cl_uint *)value) + alias_count(memory, what);
+		*(cl_uint *)value = suballoc_map_count(memory, *(cl_uint *)value) + alias_count(memory, what);
 		break;
 	default:
 		break;
@@ -98,7 +98,7 @@ static void correct_suballoc(const struct gmt_memory *memory, cl_mem_info what, 
  * The references to show for a block, without those that a new object would not have: a driver may drop its own a moment after
  * the last command has completed, and we hold one of a block that sub-buffers keep alive.
  */
-static cl_uint references_of(const struct gmt_memory *memory, cl_uint references)
+static cl_uint references_to_show(const struct gmt_memory *memory, cl_uint references)
 {
 	uint32_t ours = atomic_load(&memory->references);
 	if (memory->block && ours == 0)
@@ -106,7 +106,7 @@ static cl_uint references_of(const struct gmt_memory *memory, cl_uint references
 	return atomic_load(&memory->unused) && atomic_load(&memory->pins) == 1 ? ours : references;
 }
 
-static void correct(const struct gmt_memory *memory, cl_mem_info what, void *value)
+static void correct_answer(const struct gmt_memory *memory, cl_mem_info what, void *value)
 {
 	if (gmt_unlikely(memory->hosted) && what == CL_MEM_FLAGS)
 		*(cl_mem_flags *)value &= ~(cl_mem_flags)CL_MEM_ALLOC_HOST_PTR;
@@ -123,7 +123,7 @@ static void correct(const struct gmt_memory *memory, cl_mem_info what, void *val
 			*(size_t *)value = memory->size;
 		break;
 	case CL_MEM_REFERENCE_COUNT:
-		*(cl_uint *)value = references_of(memory, *(cl_uint *)value);
+		*(cl_uint *)value = references_to_show(memory, *(cl_uint *)value);
 		break;
 	case CL_MEM_MAP_COUNT:
 		if (atomic_load(&memory->unused))
@@ -145,7 +145,7 @@ GMT_HOOK cl_int clGetMemObjectInfo(cl_mem handle, cl_mem_info what, size_t room,
 	bool idle = memory && atomic_load(&memory->pooled) && gmt_finding_released(memory, __func__);
 	cl_int err = idle ? CL_INVALID_MEM_OBJECT : gmt_driver.clGetMemObjectInfo(handle, what, room, value, needed);
 	if (err == CL_SUCCESS && memory && value)
-		correct(memory, what, value);
+		correct_answer(memory, what, value);
 	gmt_leave();
 	return err;
 }

@@ -39,7 +39,7 @@ static struct stand_in stand_in_for_suballocs(const struct gmt_command *c, cl_ui
 	return s;
 }
 
-static void stand_in_end(const struct stand_in *s)
+static void free_stand_in(const struct stand_in *s)
 {
 	if (s->byte)
 		gmt_driver.clReleaseMemObject(s->byte);
@@ -58,7 +58,7 @@ GMT_HOOK cl_int clEnqueueMigrateMemObjects(cl_command_queue queue, cl_uint count
 	struct stand_in s = stand_in_for_suballocs(&command, count, memories);
 	cl_int err;
 	GMT_TRY(err, command, gmt_driver.clEnqueueMigrateMemObjects(queue, count, s.memories, flags, waits, list, event));
-	stand_in_end(&s);
+	free_stand_in(&s);
 	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);
 }
 
@@ -74,6 +74,6 @@ cl_int clEnqueueMigrateMemObjectEXT(cl_command_queue queue, cl_uint count, const
 	struct stand_in s = stand_in_for_suballocs(&command, count, memories);
 	cl_int err;
 	GMT_TRY(err, command, driver(queue, count, s.memories, flags, waits, list, event));
-	stand_in_end(&s);
+	free_stand_in(&s);
 	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);
 }

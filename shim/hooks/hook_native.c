@@ -45,7 +45,7 @@ struct native_call {
 };
 
 /* Like gmt_suballoc_to_slab, also for the program's sub-buffer of a sub-allocation. */
-static cl_mem slab_of(cl_mem handle, size_t *offset)
+static cl_mem slab_and_offset_of(cl_mem handle, size_t *offset)
 {
 	const struct gmt_memory *memory = gmt_memory_find(handle);
 	*offset = 0;
@@ -65,7 +65,7 @@ static bool has_suballocs(const struct native_call *n)
 		size_t place = (size_t)((const char *)n->places[i] - (const char *)n->arguments);
 		if (place > n->bytes || n->bytes - place < sizeof(void *))
 			return false; /* the driver has an error for that */
-		some |= slab_of(n->memories[i], &offset) != n->memories[i];
+		some |= slab_and_offset_of(n->memories[i], &offset) != n->memories[i];
 	}
 	return some;
 }
@@ -82,7 +82,7 @@ static cl_int enqueue_on_slabs(cl_command_queue queue, const struct native_call 
 		memcpy((char *)block + head, n->arguments, n->bytes);
 		for (cl_uint i = 0; i < n->count; i++) {
 			size_t place = (size_t)((const char *)n->places[i] - (const char *)n->arguments), offset;
-			memories[i] = slab_of(n->memories[i], &offset);
+			memories[i] = slab_and_offset_of(n->memories[i], &offset);
 			places[i] = (char *)block + head + place;
 			block->pointer[i].place = place;
 			block->pointer[i].offset = offset;
@@ -107,7 +107,7 @@ GMT_HOOK cl_int clEnqueueNativeKernel(cl_command_queue queue, void(CL_CALLBACK *
 		return gmt_driver.clEnqueueNativeKernel(queue, function, arguments, bytes, count, memories, places, waits, list, event);
 	struct gmt_context *context = command.queue ? command.queue->context : NULL;
 	if (context && !atomic_exchange(&context->order.unordered, 1))
-		gmt_queue_gate(context); /* never undone */
+		gmt_queue_note_gate(context); /* never undone */
 	gmt_command_uses_all(&command, count, memories);
 	struct native_call native = {function, arguments, bytes, count, memories, places};
 	cl_int err;

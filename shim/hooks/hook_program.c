@@ -9,20 +9,20 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-static void program_created(cl_program handle, const char *function, cl_int status, const struct gmt_caller *caller)
+static void note_program_created(cl_program handle, const char *function, cl_int status, const struct gmt_caller *caller)
 {
 	struct gmt_counted *program = gmt_program_add(handle);
 	if (handle)
-		gmt_count(program ? &program->object : NULL, GMT_HELD_PROGRAM, caller);
+		gmt_count_object(program ? &program->object : NULL, GMT_HELD_PROGRAM, caller);
 	else
 		gmt_call_failed(function, status, caller);
 }
 
-static void sampler_created(cl_sampler handle, const char *function, cl_int status, const struct gmt_caller *caller)
+static void note_sampler_created(cl_sampler handle, const char *function, cl_int status, const struct gmt_caller *caller)
 {
 	struct gmt_counted *sampler = gmt_sampler_add(handle);
 	if (handle)
-		gmt_count(sampler ? &sampler->object : NULL, GMT_HELD_SAMPLER, caller);
+		gmt_count_object(sampler ? &sampler->object : NULL, GMT_HELD_SAMPLER, caller);
 	else
 		gmt_call_failed(function, status, caller);
 }
@@ -40,22 +40,22 @@ static void sampler_created(cl_sampler handle, const char *function, cl_int stat
 		return handle;                                                                                            \
 	}
 
-CREATES(cl_program, program_created, clCreateProgramWithSource,
+CREATES(cl_program, note_program_created, clCreateProgramWithSource,
 	(cl_context context, cl_uint count, const char **texts, const size_t *lengths, cl_int *errcode),
 	context, count, texts, lengths, errcode)
-CREATES(cl_program, program_created, clCreateProgramWithBinary,
+CREATES(cl_program, note_program_created, clCreateProgramWithBinary,
 	(cl_context context, cl_uint count, const cl_device_id *devices, const size_t *lengths, const unsigned char **binaries,
 	 cl_int *status, cl_int *errcode),
 	context, count, devices, lengths, binaries, status, errcode)
-CREATES(cl_program, program_created, clCreateProgramWithBuiltInKernels,
+CREATES(cl_program, note_program_created, clCreateProgramWithBuiltInKernels,
 	(cl_context context, cl_uint count, const cl_device_id *devices, const char *names, cl_int *errcode),
 	context, count, devices, names, errcode)
-CREATES(cl_program, program_created, clCreateProgramWithIL,
+CREATES(cl_program, note_program_created, clCreateProgramWithIL,
 	(cl_context context, const void *code, size_t length, cl_int *errcode), context, code, length, errcode)
-CREATES(cl_sampler, sampler_created, clCreateSampler,
+CREATES(cl_sampler, note_sampler_created, clCreateSampler,
 	(cl_context context, cl_bool normalized, cl_addressing_mode addressing, cl_filter_mode filter, cl_int *errcode),
 	context, normalized, addressing, filter, errcode)
-CREATES(cl_sampler, sampler_created, clCreateSamplerWithProperties,
+CREATES(cl_sampler, note_sampler_created, clCreateSamplerWithProperties,
 	(cl_context context, const cl_sampler_properties *properties, cl_int *errcode), context, properties, errcode)
 
 typedef void(CL_CALLBACK *build_callback)(cl_program, void *);
@@ -71,7 +71,7 @@ struct build {
 	_Atomic bool reported; /* the failure has been written */
 };
 
-static void report_failure(struct build *build, cl_int status)
+static void report_build_failure(struct build *build, cl_int status)
 {
 	if (!atomic_exchange(&build->reported, true))
 		gmt_finding_call_failed(build->function, build->site, status);
@@ -100,11 +100,11 @@ static bool has_failed(cl_program program)
 }
 
 /* Queries the build's status before gmt_callback_begin: after it, queries would count as the program's. */
-static void CL_CALLBACK build_ended(cl_program program, void *data)
+static void CL_CALLBACK call_build_callback(cl_program program, void *data)
 {
 	struct build *build = data;
 	if (program && !gmt_session_is_quiet() && has_failed(program))
-		report_failure(build, build->failure);
+		report_build_failure(build, build->failure);
 	struct gmt_callback before = gmt_callback_begin();
 	build->notify(program, build->data);
 	gmt_callback_end(before);
@@ -118,16 +118,16 @@ static struct build *wrap_callback(build_callback *notify, void **data, const ch
 	if (!ours)
 		return NULL;
 	*ours = (struct build){.notify = *notify, .data = *data, .function = function, .failure = failure, .site = gmt_site_of(caller), .owners = 2};
-	*notify = build_ended;
+	*notify = call_build_callback;
 	*data = ours;
 	return ours;
 }
 
 /* Handles the return of the call. After an error the driver may still call back, so the callback's data stays allocated. */
-static void build_returned(struct build *build, const char *function, cl_int status, const struct gmt_caller *caller)
+static void note_build_returned(struct build *build, const char *function, cl_int status, const struct gmt_caller *caller)
 {
 	if (status != CL_SUCCESS && build)
-		report_failure(build, status);
+		report_build_failure(build, status);
 	else if (status != CL_SUCCESS)
 		gmt_call_failed(function, status, caller);
 	if (build)
@@ -141,7 +141,7 @@ GMT_HOOK cl_int clBuildProgram(cl_program program, cl_uint count, const cl_devic
 		return gmt_driver.clBuildProgram(program, count, devices, options, notify, data);
 	struct build *build = wrap_callback(&notify, &data, __func__, CL_BUILD_PROGRAM_FAILURE, &GMT_CALLER);
 	cl_int err = gmt_driver.clBuildProgram(program, count, devices, options, notify, data);
-	build_returned(build, __func__, err, &GMT_CALLER);
+	note_build_returned(build, __func__, err, &GMT_CALLER);
 	gmt_leave();
 	return err;
 }
@@ -153,7 +153,7 @@ GMT_HOOK cl_int clCompileProgram(cl_program program, cl_uint count, const cl_dev
 		return gmt_driver.clCompileProgram(program, count, devices, options, headers, list, names, notify, data);
 	struct build *build = wrap_callback(&notify, &data, __func__, CL_COMPILE_PROGRAM_FAILURE, &GMT_CALLER);
 	cl_int err = gmt_driver.clCompileProgram(program, count, devices, options, headers, list, names, notify, data);
-	build_returned(build, __func__, err, &GMT_CALLER);
+	note_build_returned(build, __func__, err, &GMT_CALLER);
 	gmt_leave();
 	return err;
 }
@@ -166,9 +166,9 @@ GMT_HOOK cl_program clLinkProgram(cl_context context, cl_uint count, const cl_de
 	struct build *build = wrap_callback(&notify, &data, __func__, CL_LINK_PROGRAM_FAILURE, &GMT_CALLER);
 	errcode = GMT_STATUS(errcode);
 	cl_program handle = gmt_driver.clLinkProgram(context, count, devices, options, programs, list, notify, data, errcode);
-	build_returned(build, __func__, *errcode, &GMT_CALLER);
+	note_build_returned(build, __func__, *errcode, &GMT_CALLER);
 	if (handle)
-		program_created(handle, __func__, *errcode, &GMT_CALLER);
+		note_program_created(handle, __func__, *errcode, &GMT_CALLER);
 	gmt_leave();
 	return handle;
 }

@@ -22,7 +22,7 @@ static cl_device_id root_device(cl_device_id device)
 
 #define DEVICES_MAX 64
 /* 1 + the index of a device in its context; 0: unknown. */
-static uint8_t place_of(cl_device_id device, cl_context context)
+static uint8_t device_place(cl_device_id device, cl_context context)
 {
 	cl_device_id devices[DEVICES_MAX];
 	size_t bytes = 0;
@@ -38,19 +38,19 @@ static uint8_t place_of(cl_device_id device, cl_context context)
 	return 0;
 }
 
-static void write_queue(const struct gmt_queue *queue, enum gmtlife life)
+static void write_queue_event(const struct gmt_queue *queue, enum gmtlife life)
 {
 	struct gmtevent event = GMT_EVENT_QUEUE(.time = gmt_now(), .life = life, .out_of_order = !queue->inorder,
 						.scope = gmt_context_id(queue->context), .queue = queue->object.id, .device = queue->device);
 	gmt_ring_write(&event);
 }
 
-static void queue_created(cl_command_queue handle, cl_context contexthandle, cl_device_id device, cl_command_queue_properties properties,
+static void note_queue_created(cl_command_queue handle, cl_context contexthandle, cl_device_id device, cl_command_queue_properties properties,
 			  const struct gmt_caller *caller)
 {
 	struct gmt_context *context = gmt_context_find(contexthandle);
 	struct gmt_queue *queue = gmt_queue_add(handle);
-	gmt_count(queue ? &queue->object : NULL, GMT_HELD_QUEUE, caller);
+	gmt_count_object(queue ? &queue->object : NULL, GMT_HELD_QUEUE, caller);
 	if (!queue) {
 		/* The queue has no entry, so the order of its commands is unknown. */
 		if (context)
@@ -58,7 +58,7 @@ static void queue_created(cl_command_queue handle, cl_context contexthandle, cl_
 		return;
 	}
 	queue->context = context;
-	queue->device = place_of(device, contexthandle);
+	queue->device = device_place(device, contexthandle);
 	queue->profiled = properties & CL_QUEUE_PROFILING_ENABLE;
 	queue->inorder = !(properties & (CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_ON_DEVICE));
 	if (context) {
@@ -67,10 +67,10 @@ static void queue_created(cl_command_queue handle, cl_context contexthandle, cl_
 		if (gmt_pooling() && !(properties & CL_QUEUE_ON_DEVICE))
 			gmt_queue_order_behind(queue);
 	}
-	write_queue(queue, GMT_LIFE_CREATE);
+	write_queue_event(queue, GMT_LIFE_CREATE);
 }
 
-static cl_command_queue_properties bits_of(const cl_queue_properties *p)
+static cl_command_queue_properties queue_property_bits(const cl_queue_properties *p)
 {
 	for (; p && *p; p += 2)
 		if (*p == CL_QUEUE_PROPERTIES)
@@ -86,7 +86,7 @@ GMT_HOOK cl_command_queue clCreateCommandQueue(cl_context context, cl_device_id 
 	cl_int *status = GMT_STATUS(errcode);
 	cl_command_queue handle = gmt_driver.clCreateCommandQueue(context, device, properties, status);
 	if (handle)
-		queue_created(handle, context, device, properties, &GMT_CALLER);
+		note_queue_created(handle, context, device, properties, &GMT_CALLER);
 	else
 		gmt_call_failed(__func__, *status, &GMT_CALLER);
 	gmt_leave();
@@ -102,7 +102,7 @@ cl_command_queue clCreateCommandQueueWithPropertiesKHR(cl_context context, cl_de
 	cl_int *status = GMT_STATUS(errcode);
 	cl_command_queue handle = driver(context, device, properties, status);
 	if (handle)
-		queue_created(handle, context, device, bits_of(properties), &GMT_CALLER);
+		note_queue_created(handle, context, device, queue_property_bits(properties), &GMT_CALLER);
 	else
 		gmt_call_failed(__func__, *status, &GMT_CALLER);
 	gmt_leave();
@@ -117,7 +117,7 @@ GMT_HOOK cl_command_queue clCreateCommandQueueWithProperties(cl_context context,
 	cl_int *status = GMT_STATUS(errcode);
 	cl_command_queue handle = gmt_driver.clCreateCommandQueueWithProperties(context, device, properties, status);
 	if (handle)
-		queue_created(handle, context, device, bits_of(properties), &GMT_CALLER);
+		note_queue_created(handle, context, device, queue_property_bits(properties), &GMT_CALLER);
 	else
 		gmt_call_failed(__func__, *status, &GMT_CALLER);
 	gmt_leave();
@@ -132,7 +132,7 @@ GMT_HOOK cl_int clRetainCommandQueue(cl_command_queue handle)
 	struct gmt_queue *queue = err == CL_SUCCESS ? gmt_queue_find(handle) : NULL;
 	if (queue) {
 		atomic_fetch_add(&queue->references, 1);
-		write_queue(queue, GMT_LIFE_RETAIN);
+		write_queue_event(queue, GMT_LIFE_RETAIN);
 	}
 	gmt_leave();
 	return err;
@@ -145,16 +145,16 @@ GMT_HOOK cl_int clReleaseCommandQueue(cl_command_queue handle)
 	struct gmt_queue *queue = gmt_queue_find(handle);
 	bool last = queue && gmt_last_reference(&queue->references);
 	if (queue)
-		write_queue(queue, last ? GMT_LIFE_END : GMT_LIFE_RELEASE);
+		write_queue_event(queue, last ? GMT_LIFE_END : GMT_LIFE_RELEASE);
 	struct gmt_context *context = last ? queue->context : NULL;
-	bool parked = last && gmt_queue_closing(queue); /* before the driver's release, after which it may reuse the handle */
+	bool parked = last && gmt_queue_begin_close(queue); /* before the driver's release, after which it may reuse the handle */
 	if (context)
 		gmt_context_let_go(context);
 	cl_int err = gmt_driver.clReleaseCommandQueue(handle);
 	if (err != CL_SUCCESS)
 		gmt_call_failed(__func__, err, &GMT_CALLER);
 	if (last)
-		gmt_queue_closed(queue, parked);
+		gmt_queue_end_close(queue, parked);
 	gmt_leave();
 	return err;
 }
@@ -165,7 +165,7 @@ GMT_HOOK cl_int clGetCommandQueueInfo(cl_command_queue handle, cl_command_queue_
 		return gmt_driver.clGetCommandQueueInfo(handle, what, room, value, needed);
 	struct gmt_queue *queue = what == CL_QUEUE_REFERENCE_COUNT && gmt_pooling() ? gmt_queue_find(handle) : NULL;
 	if (queue)
-		gmt_queue_poll(queue);
+		gmt_queue_poll_markers(queue);
 	cl_int err = gmt_driver.clGetCommandQueueInfo(handle, what, room, value, needed);
 	if (queue && err == CL_SUCCESS && value)
 		*(cl_uint *)value = gmt_hidden_queue_references(queue, *(cl_uint *)value);

@@ -9,7 +9,7 @@
 #define READS GMT_FLAG_READS
 #define WRITES GMT_FLAG_WRITES
 
-static bool is_empty(const size_t *region)
+static bool is_region_empty(const size_t *region)
 {
 	return !region[0] || !region[1] || !region[2];
 }
@@ -21,16 +21,16 @@ static size_t rect_span(const size_t *region, size_t row, size_t slice)
 		row = region[0];
 	if (!slice)
 		slice = row * region[1];
-	if (is_empty(region))
+	if (is_region_empty(region))
 		return 0;
 	return (region[2] - 1) * slice + (region[1] - 1) * row + region[0];
 }
 
 /* Where a rectangle ends, in bytes; SIZE_MAX if beyond all memory, 0 if it is empty. */
-static size_t end_of(const size_t *origin, const size_t *region, size_t row, size_t slice)
+static size_t rect_end(const size_t *origin, const size_t *region, size_t row, size_t slice)
 {
 	size_t line = row ? row : region[0], plane, lines, planes, end;
-	if (is_empty(region))
+	if (is_region_empty(region))
 		return 0;
 	if (__builtin_mul_overflow(line, region[1], &plane) || __builtin_mul_overflow(line, origin[1] + region[1] - 1, &lines) ||
 	    __builtin_mul_overflow(slice ? slice : plane, origin[2] + region[2] - 1, &planes) ||
@@ -53,10 +53,10 @@ static const size_t *rect_range(const struct gmt_memory *memory, const size_t *o
 	size_t offset = origin[2] * plane + origin[1] * line + origin[0];
 	size_t bytes = rect_span(region, row, slice), to = gmt_command_range(memory, offset, bytes, &bytes);
 	if (memory && memory->slab) /* an overflow must not look like a small offset */
-		to = end_of(origin, region, row, slice) <= memory->size ? offset : (size_t)memory->slab->granted + 1;
+		to = rect_end(origin, region, row, slice) <= memory->size ? offset : (size_t)memory->slab->granted + 1;
 	if (to == offset)
 		return origin;
-	*given = is_empty(region) ? region : one;
+	*given = is_region_empty(region) ? region : one;
 	moved[0] = to;
 	moved[1] = origin[1];
 	moved[2] = origin[2];
@@ -64,7 +64,7 @@ static const size_t *rect_range(const struct gmt_memory *memory, const size_t *o
 }
 
 /* The bytes of a rectangle: contiguous if its rows and slices are full. */
-static struct gmt_extent extent_of(const size_t *origin, const size_t *region, size_t row, size_t slice)
+static struct gmt_extent rect_extent(const size_t *origin, const size_t *region, size_t row, size_t slice)
 {
 	if (!origin || !region)
 		return GMT_SOMEWHERE;
@@ -72,8 +72,8 @@ static struct gmt_extent extent_of(const size_t *origin, const size_t *region, s
 	size_t plane = slice ? slice : line * region[1];
 	return (struct gmt_extent){
 		.offset = origin[2] * plane + origin[1] * line + origin[0],
-		.bytes = gmt_volume(region),
-		.scattered = gmt_volume(region) != rect_span(region, row, slice),
+		.bytes = gmt_region_volume(region),
+		.scattered = gmt_region_volume(region) != rect_span(region, row, slice),
 	};
 }
 
@@ -85,12 +85,12 @@ GMT_HOOK cl_int clEnqueueReadBufferRect(cl_command_queue queue, cl_mem buffer, c
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_READ, __func__))
 		return gmt_driver.clEnqueueReadBufferRect(queue, buffer, blocking, origin, hostorigin, region, row, slice, hostrow,
 							hostslice, pointer, waits, list, event);
-	struct gmt_memory *memory = gmt_command_uses(&command, buffer, READS, extent_of(origin, region, row, slice));
+	struct gmt_memory *memory = gmt_command_uses(&command, buffer, READS, rect_extent(origin, region, row, slice));
 	gmt_command_transfers(&command, &GMT_CALLER, pointer, 0);
 	size_t moved[3];
 	origin = rect_range(memory, origin, region, row, slice, moved, &region);
 	cl_int err;
-	gmt_command_blocks(&command, blocking);
+	gmt_command_note_blocking(&command, blocking);
 	GMT_TRY(err, command,
 		gmt_driver.clEnqueueReadBufferRect(queue, buffer, blocking, origin, hostorigin, region, row, slice, hostrow,
 						 hostslice, pointer, waits, list, event));
@@ -106,12 +106,12 @@ GMT_HOOK cl_int clEnqueueWriteBufferRect(cl_command_queue queue, cl_mem buffer, 
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_WRITE, __func__))
 		return gmt_driver.clEnqueueWriteBufferRect(queue, buffer, blocking, origin, hostorigin, region, row, slice, hostrow,
 							 hostslice, pointer, waits, list, event);
-	struct gmt_memory *memory = gmt_command_uses(&command, buffer, WRITES, extent_of(origin, region, row, slice));
+	struct gmt_memory *memory = gmt_command_uses(&command, buffer, WRITES, rect_extent(origin, region, row, slice));
 	gmt_command_transfers(&command, &GMT_CALLER, pointer, 0);
 	size_t moved[3];
 	origin = rect_range(memory, origin, region, row, slice, moved, &region);
 	cl_int err;
-	gmt_command_blocks(&command, blocking);
+	gmt_command_note_blocking(&command, blocking);
 	GMT_TRY(err, command,
 		gmt_driver.clEnqueueWriteBufferRect(queue, buffer, blocking, origin, hostorigin, region, row, slice, hostrow,
 						  hostslice, pointer, waits, list, event));
@@ -127,7 +127,7 @@ struct rectangles {
 	size_t row, slice, torow, toslice;
 };
 
-static cl_int copy(cl_command_queue queue, const struct rectangles *r, cl_uint waits, const cl_event *list, cl_event *event)
+static cl_int copy_rect(cl_command_queue queue, const struct rectangles *r, cl_uint waits, const cl_event *list, cl_event *event)
 {
 	return gmt_driver.clEnqueueCopyBufferRect(queue, r->source, r->destination, r->from, r->to, r->region, r->row, r->slice,
 						r->torow, r->toslice, waits, list, event);
@@ -143,32 +143,32 @@ static const size_t *origin_in_slab(const struct gmt_memory *memory, cl_mem *han
 {
 	if (!memory || !memory->slab || !origin || !region)
 		return rect_range(memory, origin, region, row, slice, moved, given);
-	bool fits = is_empty(region) ? origin[0] <= memory->size : end_of(origin, region, row, slice) <= memory->size;
+	bool fits = is_region_empty(region) ? origin[0] <= memory->size : rect_end(origin, region, row, slice) <= memory->size;
 	size_t offset = 0;
 	*handle = gmt_suballoc_to_slab(memory, *handle, &offset);
-	if (!fits && !is_empty(region))
+	if (!fits && !is_region_empty(region))
 		*given = one;
-	moved[0] = !fits ? (size_t)memory->slab->granted + 1 : is_empty(region) ? origin[0] : origin[0] + offset;
+	moved[0] = !fits ? (size_t)memory->slab->granted + 1 : is_region_empty(region) ? origin[0] : origin[0] + offset;
 	moved[1] = origin[1];
 	moved[2] = origin[2];
 	return moved;
 }
 
 /* A pitch of 0 means tightly packed. */
-static size_t row_of(const size_t *region, size_t row)
+static size_t row_pitch(const size_t *region, size_t row)
 {
 	return row ? row : region[0];
 }
 
-static size_t slice_of(const size_t *region, size_t row, size_t slice)
+static size_t slice_pitch(const size_t *region, size_t row, size_t slice)
 {
-	return slice ? slice : row_of(region, row) * region[1];
+	return slice ? slice : row_pitch(region, row) * region[1];
 }
 
 static bool same_pitches(const struct rectangles *r)
 {
-	return row_of(r->region, r->row) == row_of(r->region, r->torow) &&
-	       slice_of(r->region, r->row, r->slice) == slice_of(r->region, r->torow, r->toslice);
+	return row_pitch(r->region, r->row) == row_pitch(r->region, r->torow) &&
+	       slice_pitch(r->region, r->row, r->slice) == slice_pitch(r->region, r->torow, r->toslice);
 }
 
 /* Whether rows of two planes that are apart bytes from each other overlap: only rows of nearly the same height can. */
@@ -188,7 +188,7 @@ static bool rows_meet(int64_t apart, int64_t row, int64_t width, int64_t rows)
  */
 static bool rects_overlap(const struct rectangles *r)
 {
-	int64_t row = (int64_t)row_of(r->region, r->row), slice = (int64_t)slice_of(r->region, r->row, r->slice);
+	int64_t row = (int64_t)row_pitch(r->region, r->row), slice = (int64_t)slice_pitch(r->region, r->row, r->slice);
 	int64_t width = (int64_t)r->region[0], rows = (int64_t)r->region[1], slices = (int64_t)r->region[2];
 	if (row < width || slice / row < rows)
 		return false;
@@ -219,9 +219,9 @@ static cl_int copy_through_buffer(cl_command_queue queue, const struct rectangle
 	out.to = in.from = zero;
 	out.torow = in.row = r->region[0];
 	out.toslice = in.slice = r->region[0] * r->region[1];
-	err = copy(queue, &out, waits, list, &first);
+	err = copy_rect(queue, &out, waits, list, &first);
 	if (err == CL_SUCCESS) {
-		err = copy(queue, &in, 1, &first, event);
+		err = copy_rect(queue, &in, 1, &first, event);
 		gmt_driver.clReleaseEvent(first);
 	}
 	gmt_driver.clReleaseMemObject(between);
@@ -232,15 +232,15 @@ static cl_int copy_through_buffer(cl_command_queue queue, const struct rectangle
 static cl_int copy_in_slabs(cl_command_queue queue, const struct rectangles *r, const struct rectangles *asked, const struct gmt_memory *in,
 			 const struct gmt_memory *out, cl_uint waits, const cl_event *list, cl_event *event)
 {
-	bool inside = in && out && in->slab && in->slab == out->slab && r->from && r->to && r->region && !is_empty(r->region) &&
-		      end_of(asked->from, asked->region, asked->row, asked->slice) <= in->size &&
-		      end_of(asked->to, asked->region, asked->torow, asked->toslice) <= out->size;
+	bool inside = in && out && in->slab && in->slab == out->slab && r->from && r->to && r->region && !is_region_empty(r->region) &&
+		      rect_end(asked->from, asked->region, asked->row, asked->slice) <= in->size &&
+		      rect_end(asked->to, asked->region, asked->torow, asked->toslice) <= out->size;
 	struct rectangles same = *r;
 	if (inside && in == out && same_pitches(r) && rects_overlap(asked)) {
 		same.to = same.from; /* every driver sees that these overlap */
-		return copy(queue, &same, waits, list, event);
+		return copy_rect(queue, &same, waits, list, event);
 	}
-	cl_int err = copy(queue, r, waits, list, event);
+	cl_int err = copy_rect(queue, r, waits, list, event);
 	bool rule = in != out && (err == CL_MEM_COPY_OVERLAP || err == CL_INVALID_VALUE);
 	cl_context context = inside ? (cl_context)atomic_load(&in->context->object.handle) : NULL;
 	if (gmt_likely(!inside || !rule || !context))
@@ -256,8 +256,8 @@ GMT_HOOK cl_int clEnqueueCopyBufferRect(cl_command_queue queue, cl_mem source, c
 	if (!gmt_command_begin(&command, queue, GMT_COMMAND_COPY, __func__))
 		return gmt_driver.clEnqueueCopyBufferRect(queue, source, destination, from, to, region, row, slice, torow, toslice,
 							waits, list, event);
-	struct gmt_memory *in = gmt_command_uses(&command, source, READS, extent_of(from, region, row, slice));
-	struct gmt_memory *out = gmt_command_uses(&command, destination, WRITES, extent_of(to, region, torow, toslice));
+	struct gmt_memory *in = gmt_command_uses(&command, source, READS, rect_extent(from, region, row, slice));
+	struct gmt_memory *out = gmt_command_uses(&command, destination, WRITES, rect_extent(to, region, torow, toslice));
 	gmt_command_copies(&command, &GMT_CALLER);
 	size_t moved[2][3];
 	struct rectangles asked = {source, destination, from, to, region, row, slice, torow, toslice}, r = asked;

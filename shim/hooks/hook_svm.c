@@ -20,21 +20,21 @@
 #include <stdlib.h>
 
 /* The shape of an allocation: with the context it makes the class. A kind of shared memory equals no type of image. */
-static struct gmt_shape shape_of(const struct gmt_pointer_call *p)
+static struct gmt_shape shape_of_allocation(const struct gmt_pointer_call *p)
 {
 	return (struct gmt_shape){{p->flags, 0, p->kind, p->alignment, (uintptr_t)p->device}};
 }
 
-static void serve(struct gmt_call *call, struct gmt_created *c, struct gmt_pointer_call *p, cl_int *error)
+static void serve_pointer(struct gmt_call *call, struct gmt_created *c, struct gmt_pointer_call *p, cl_int *error)
 {
 	struct gmt_request_for r = {.context = c->context, .flags = c->flags, .size = (size_t)c->size, .tag = c->tag, .pointer = p};
-	struct gmt_shape shape = shape_of(p);
+	struct gmt_shape shape = shape_of_allocation(p);
 	*error = CL_SUCCESS;
-	if (gmt_pooling() && gmt_plan_pointer_eligible(&r) && gmt_shape_of_pointers(c->context, &shape, &p->class)) {
+	if (gmt_pooling() && gmt_plan_pointer_eligible(&r) && gmt_shape_find_pointer_class(c->context, &shape, &p->class)) {
 		gmt_pool_create(call, &r, &c->served, error);
 		c->handle = c->served.handle;
 		if (gmt_unlikely(c->handle && !p->class.size))
-			gmt_shape_succeeded(c->context, &shape);
+			gmt_shape_note_succeeded(c->context, &shape);
 		return;
 	}
 	c->handle = gmt_driver_create(call, &r, error);
@@ -51,8 +51,8 @@ void *gmt_pointer_create(struct gmt_call *call, const struct gmt_caller *caller,
 		.flags = p->kind == GMT_MEMORY_USM_HOST ? CL_MEM_ALLOC_HOST_PTR : p->flags,
 		.tag = gmt_tag(call, caller, size),
 	};
-	serve(call, &c, p, error);
-	gmt_created_report(call, &c, *error);
+	serve_pointer(call, &c, p, error);
+	gmt_created_register_and_write(call, &c, *error);
 	if (p->kind == GMT_MEMORY_USM_HOST && c.handle && c.served.outcome != GMT_OUTCOME_HIT)
 		gmt_host_range_add(c.handle, c.handle, (size_t)c.served.granted); /* all of the block: a later owner may ask for more than this one */
 	gmt_leave();
@@ -60,19 +60,19 @@ void *gmt_pointer_create(struct gmt_call *call, const struct gmt_caller *caller,
 }
 
 /* Reports memory that the pool has or had and the program frees again. The driver must not free it. */
-static void freed_again(const struct gmt_call *call, const struct gmt_memory *memory, const char *function)
+static void report_freed_again(const struct gmt_call *call, const struct gmt_memory *memory, const char *function)
 {
 	struct gmtreleasefields release = gmt_release_fields(call, NULL);
 	gmt_finding(GMT_DIAG_DOUBLE_RELEASE, function, memory, CL_INVALID_VALUE);
-	gmt_release_write(&release, CL_INVALID_VALUE, gmt_now());
+	gmt_release_write_event(&release, CL_INVALID_VALUE, gmt_now());
 }
 
 /* Ends memory that the pool never had. Its event is written before the driver can reuse the address. */
-static void freed_by_driver(const struct gmt_call *call, struct gmt_memory *memory)
+static void end_unpooled_pointer(const struct gmt_call *call, struct gmt_memory *memory)
 {
 	struct gmtreleasefields release = gmt_release_fields(call, memory);
-	gmt_budget_give(gmt_memory_unregister(memory));
-	gmt_release_write(&release, CL_SUCCESS, call->start);
+	gmt_budget_give_back(gmt_memory_unregister(memory));
+	gmt_release_write_event(&release, CL_SUCCESS, call->start);
 }
 
 static bool is_in_flight(struct gmt_memory *memory)
@@ -81,7 +81,7 @@ static bool is_in_flight(struct gmt_memory *memory)
 	return gmt_uses_state(&uses, NULL) != GMT_FLIGHT_DONE;
 }
 
-bool gmt_pointer_freed(struct gmt_call *call, void *pointer, const char *function, bool waits)
+bool gmt_pointer_free(struct gmt_call *call, void *pointer, const char *function, bool waits)
 {
 	struct gmt_memory *memory = pointer ? gmt_memory_find(pointer) : NULL;
 	if (!memory || !gmt_memory_is_shared(memory)) {
@@ -91,9 +91,9 @@ bool gmt_pointer_freed(struct gmt_call *call, void *pointer, const char *functio
 	}
 	uint32_t one = 1;
 	if (!atomic_compare_exchange_strong(&memory->references, &one, 0)) {
-		freed_again(call, memory, function);
+		report_freed_again(call, memory, function);
 	} else if (!memory->block) {
-		freed_by_driver(call, memory);
+		end_unpooled_pointer(call, memory);
 		return false;
 	} else {
 		if (waits && is_in_flight(memory)) /* the driver can wait for commands, we cannot */
@@ -137,7 +137,7 @@ GMT_HOOK void clSVMFree(cl_context context, void *pointer)
 		gmt_driver.clSVMFree(context, pointer);
 		return;
 	}
-	if (!gmt_pointer_freed(&call, pointer, __func__, false))
+	if (!gmt_pointer_free(&call, pointer, __func__, false))
 		gmt_driver.clSVMFree(context, pointer);
 	gmt_leave();
 }
@@ -150,7 +150,7 @@ struct free_callback {
 };
 
 /* Frees the pointers as the program would, when the command runs. */
-static void CL_CALLBACK free_reached(cl_command_queue queue, cl_uint count, void *pointers[], void *data)
+static void CL_CALLBACK run_free_command(cl_command_queue queue, cl_uint count, void *pointers[], void *data)
 {
 	struct free_callback callback = *(struct free_callback *)data;
 	free(data);
@@ -172,7 +172,7 @@ struct free_command {
 	cl_event *event;
 };
 
-static cl_int free_with(const struct free_command *f, struct free_callback callback)
+static cl_int enqueue_free_with_callback(const struct free_command *f, struct free_callback callback)
 {
 	struct free_callback *ours = malloc(sizeof *ours);
 	if (!ours && callback.notify)
@@ -180,7 +180,7 @@ static cl_int free_with(const struct free_command *f, struct free_callback callb
 	if (!ours)
 		return CL_OUT_OF_HOST_MEMORY;
 	*ours = callback;
-	cl_int err = gmt_driver.clEnqueueSVMFree(f->queue, f->count, f->pointers, free_reached, ours, f->waits, f->list, f->event);
+	cl_int err = gmt_driver.clEnqueueSVMFree(f->queue, f->count, f->pointers, run_free_command, ours, f->waits, f->list, f->event);
 	if (err != CL_SUCCESS)
 		free(ours);
 	return err;
@@ -190,7 +190,7 @@ static cl_int free_with(const struct free_command *f, struct free_callback callb
  * The first pointer that we must free when the command runs; NULL if the driver may free all. The driver must not free the
  * pool's blocks. While there is a pool, it frees no known memory: a new block could get the address before we know it is free.
  */
-static const struct gmt_memory *first_of_ours(const struct free_command *f)
+static const struct gmt_memory *first_pointer_of_ours(const struct free_command *f)
 {
 	for (cl_uint i = 0; f->pointers && i < f->count; i++) {
 		const struct gmt_memory *memory = gmt_memory_find(f->pointers[i]);
@@ -201,14 +201,14 @@ static const struct gmt_memory *first_of_ours(const struct free_command *f)
 }
 
 /* Copies the array first: it may be gone when the call returns. */
-static cl_int free_all(struct gmt_call *call, const struct free_command *f)
+static cl_int enqueue_free_of_copy(struct gmt_call *call, const struct free_command *f)
 {
 	void **copy = f->pointers && f->count ? malloc(f->count * sizeof *copy) : NULL;
 	for (cl_uint i = 0; copy && i < f->count; i++)
 		copy[i] = f->pointers[i];
 	cl_int err = gmt_driver.clEnqueueSVMFree(f->queue, f->count, f->pointers, NULL, NULL, f->waits, f->list, f->event);
 	for (cl_uint i = 0; copy && err == CL_SUCCESS && i < f->count; i++)
-		gmt_pointer_freed(call, copy[i], "clEnqueueSVMFree", false);
+		gmt_pointer_free(call, copy[i], "clEnqueueSVMFree", false);
 	free(copy);
 	return err;
 }
@@ -220,8 +220,9 @@ GMT_HOOK cl_int clEnqueueSVMFree(cl_command_queue queue, cl_uint count, void *po
 	if (!gmt_enter(&call))
 		return gmt_driver.clEnqueueSVMFree(queue, count, pointers, notify, data, waits, list, event);
 	struct free_command f = {queue, count, pointers, waits, list, event};
-	const struct gmt_memory *ours = notify ? NULL : first_of_ours(&f);
-	cl_int err = notify || ours ? free_with(&f, (struct free_callback){notify, data, ours ? ours->owner : NULL}) : free_all(&call, &f);
+	const struct gmt_memory *ours = notify ? NULL : first_pointer_of_ours(&f);
+	cl_int err = notify || ours ? enqueue_free_with_callback(&f, (struct free_callback){notify, data, ours ? ours->owner : NULL})
+	                            : enqueue_free_of_copy(&call, &f);
 	gmt_leave();
 	return err;
 }

@@ -11,7 +11,7 @@ void *gmt_pointer_create(struct gmt_call *call, const struct gmt_caller *caller,
  * Handles the program's call of function that frees an address; waits: the function waits for commands that use it. False:
  * the caller must have the driver free it, which may reuse the address from then on.
  */
-bool gmt_pointer_freed(struct gmt_call *call, void *pointer, const char *function, bool waits);
+bool gmt_pointer_free(struct gmt_call *call, void *pointer, const char *function, bool waits);
 /*
  * Notes that a buffer or image gets its bytes at host. If that is shared memory, the driver may remember the buffer, so the
  * block is not reused. False: size exceeds what the program has allocated there, which the driver cannot know.

@@ -15,7 +15,7 @@ GMT_HOOK cl_int clEnqueueSVMMemcpy(cl_command_queue queue, cl_bool blocking, voi
 		return gmt_driver.clEnqueueSVMMemcpy(queue, blocking, to, from, size, waits, list, event);
 	gmt_command_copies_pointers(&command, to, from, size, &GMT_CALLER);
 	cl_int err;
-	gmt_command_blocks(&command, blocking);
+	gmt_command_note_blocking(&command, blocking);
 	GMT_TRY(err, command, gmt_driver.clEnqueueSVMMemcpy(queue, blocking, to, from, size, waits, list, event));
 	return gmt_command_end(&command, err, blocking, GMT_WAIT_LIST);
 }
@@ -45,14 +45,14 @@ GMT_HOOK cl_int clEnqueueSVMMap(cl_command_queue queue, cl_bool blocking, cl_map
 		atomic_fetch_add(&memory->maps, 1);
 	gmt_command_transfers(&command, &GMT_CALLER, NULL, 0);
 	cl_int err;
-	gmt_command_blocks(&command, blocking);
+	gmt_command_note_blocking(&command, blocking);
 	GMT_TRY(err, command, gmt_driver.clEnqueueSVMMap(queue, blocking, flags, pointer, gmt_pointer_bytes(memory, pointer, size), waits, list, event));
 	if (memory && err != CL_SUCCESS)
 		atomic_fetch_sub(&memory->maps, 1);
 	return gmt_command_end(&command, err, blocking, GMT_WAIT_LIST);
 }
 
-static void count_unmapped(struct gmt_memory *memory)
+static void count_unmapping(struct gmt_memory *memory)
 {
 	int32_t maps = atomic_load(&memory->maps);
 	while (maps > 0 && !atomic_compare_exchange_weak(&memory->maps, &maps, maps - 1))
@@ -71,7 +71,7 @@ GMT_HOOK cl_int clEnqueueSVMUnmap(cl_command_queue queue, void *pointer, cl_uint
 	cl_int err;
 	GMT_TRY(err, command, gmt_driver.clEnqueueSVMUnmap(queue, pointer, waits, list, event));
 	if (memory && err == CL_SUCCESS)
-		count_unmapped(memory);
+		count_unmapping(memory);
 	return gmt_command_end(&command, err, false, GMT_WAIT_LIST);
 }
 

@@ -18,7 +18,7 @@ enum { TRIED = 8, MS = 1000000, GATED_MOST = 1000 * MS };
  * rusticl we wait after each clFinish that follows a flush or marker. With other drivers we test the first calls in a context,
  * with a flushed marker, and wait after all if one of them has returned too early.
  */
-static bool is_doubtful(const struct gmt_queue *queue, uint64_t enqueued)
+static bool may_finish_return_early(const struct gmt_queue *queue, uint64_t enqueued)
 {
 	struct gmt_context *context = queue ? queue->context : NULL;
 	if (!context || !gmt_pooling() || atomic_load(&queue->settled) >= enqueued)
@@ -29,7 +29,7 @@ static bool is_doubtful(const struct gmt_queue *queue, uint64_t enqueued)
 }
 
 /* A flushed marker after everything enqueued, with a reference for the caller; NULL: there can be none. */
-static cl_event new_marker(struct gmt_queue *queue)
+static cl_event put_flushed_marker(struct gmt_queue *queue)
 {
 	if (!gmt_lock_driver(&queue->lock))
 		return NULL;
@@ -39,7 +39,7 @@ static cl_event new_marker(struct gmt_queue *queue)
 }
 
 /* The status of a marker; CL_QUEUED if the driver does not say. */
-static cl_int status_of(cl_event marker)
+static cl_int status_of_marker(cl_event marker)
 {
 	cl_int status = CL_QUEUED;
 	cl_int err = gmt_driver.clGetEventInfo(marker, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
@@ -56,8 +56,8 @@ static cl_event put_test_marker(struct gmt_queue *queue)
 	struct gmt_context *context = queue->context;
 	if (!atomic_load(&context->tried.finishes) && gmt_device_is_rusticl(context->devices.first))
 		atomic_store(&context->tried.hasty, true);
-	cl_event marker = atomic_load(&context->tried.hasty) ? NULL : new_marker(queue);
-	if (marker && status_of(marker) > CL_COMPLETE)
+	cl_event marker = atomic_load(&context->tried.hasty) ? NULL : put_flushed_marker(queue);
+	if (marker && status_of_marker(marker) > CL_COMPLETE)
 		atomic_fetch_add(&context->tried.finishes, 1);
 	return marker;
 }
@@ -66,9 +66,9 @@ static cl_event put_test_marker(struct gmt_queue *queue)
  * Waits for a marker; false: it failed. While a user event is open, the wait is bounded: another thread may have put a command
  * into the queue that waits for the user event, and the program may set that only after this clFinish.
  */
-static bool is_reached(const struct gmt_context *context, cl_event marker)
+static bool wait_for_marker(const struct gmt_context *context, cl_event marker)
 {
-	for (uint64_t start = gmt_now(); gmt_gated(context) && status_of(marker) > CL_COMPLETE; gmt_pause(MS / 20))
+	for (uint64_t start = gmt_now(); gmt_is_gated(context) && status_of_marker(marker) > CL_COMPLETE; gmt_pause(MS / 20))
 		if (gmt_now() - start > GATED_MOST)
 			return false;
 	return gmt_driver.clWaitForEvents(1, &marker) == CL_SUCCESS;
@@ -78,19 +78,19 @@ static bool is_reached(const struct gmt_context *context, cl_event marker)
  * Waits for the commands that the driver should have waited for: once a marker that is submitted only now has completed, all
  * before it have completed and report that. False: nothing is known.
  */
-static bool wait_for_earlier(struct gmt_queue *queue, cl_event tried)
+static bool wait_for_earlier_commands(struct gmt_queue *queue, cl_event tried)
 {
-	cl_int status = tried ? status_of(tried) : CL_COMPLETE;
+	cl_int status = tried ? status_of_marker(tried) : CL_COMPLETE;
 	if (tried)
 		gmt_driver.clReleaseEvent(tried);
 	if (status < 0)
 		return false;
 	if (status > CL_COMPLETE)
 		atomic_store(&queue->context->tried.hasty, true);
-	cl_event marker = new_marker(queue);
+	cl_event marker = put_flushed_marker(queue);
 	if (!marker)
 		return !atomic_load(&queue->context->tried.hasty);
-	bool reached = is_reached(queue->context, marker);
+	bool reached = wait_for_marker(queue->context, marker);
 	gmt_driver.clReleaseEvent(marker);
 	return reached;
 }
@@ -108,7 +108,7 @@ GMT_HOOK cl_int clFinish(cl_command_queue handle)
 		return gmt_driver.clFinish(handle);
 	struct gmt_queue *queue = gmt_queue_find(handle);
 	uint64_t enqueued = queue ? atomic_load(&queue->enqueued) : 0;
-	bool doubtful = is_doubtful(queue, enqueued);
+	bool doubtful = may_finish_return_early(queue, enqueued);
 	cl_event tried = doubtful ? put_test_marker(queue) : NULL;
 	cl_int err;
 	struct gmt_shortage shortage = gmt_shortage();
@@ -119,18 +119,18 @@ GMT_HOOK cl_int clFinish(cl_command_queue handle)
 	while (gmt_unlikely(err != CL_SUCCESS) && gmt_oom_drain(&shortage, err, 0));
 	if (queue)
 		gmt_queue_end_wait(queue);
-	bool all = !doubtful || wait_for_earlier(queue, tried);
+	bool all = !doubtful || wait_for_earlier_commands(queue, tried);
 	if (queue && err == CL_SUCCESS) {
 		if (all)
-			gmt_queue_completed(queue, enqueued);
+			gmt_queue_note_completed(queue, enqueued);
 		if (all && doubtful)
-			gmt_raise(&queue->settled, enqueued);
-		gmt_queue_poll(queue);
+			gmt_raise_position(&queue->settled, enqueued);
+		gmt_queue_poll_markers(queue);
 		gmt_cooling_collect(256, false);
 	}
 	if (gmt_unlikely(err != CL_SUCCESS))
 		report_failed_wait(__func__, err, &GMT_CALLER);
-	gmt_held_tick(call.start);
+	gmt_held_write_due(call.start);
 	gmt_command_write_sync(&call, GMT_SYNC_FINISH, queue);
 	gmt_leave();
 	return err;

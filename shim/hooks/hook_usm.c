@@ -11,7 +11,7 @@
 
 #define DRIVER(name) atomic_load_explicit(&gmt_driver.name, memory_order_acquire)
 
-static void *allocate(struct gmt_call *call, const struct gmt_caller *caller, struct gmt_pointer_call p, size_t size, cl_int *errcode)
+static void *allocate_usm(struct gmt_call *call, const struct gmt_caller *caller, struct gmt_pointer_call p, size_t size, cl_int *errcode)
 {
 	cl_int error;
 	void *pointer = gmt_pointer_create(call, caller, &p, size, &error);
@@ -29,7 +29,7 @@ void *clHostMemAllocINTEL(cl_context context, const cl_mem_properties_intel *pro
 	struct gmt_pointer_call p = {
 		.kind = GMT_MEMORY_USM_HOST, .context = context, .properties = properties, .alignment = alignment,
 	};
-	return allocate(&call, &GMT_CALLER, p, size, errcode);
+	return allocate_usm(&call, &GMT_CALLER, p, size, errcode);
 }
 
 void *clDeviceMemAllocINTEL(cl_context context, cl_device_id device, const cl_mem_properties_intel *properties, size_t size,
@@ -41,7 +41,7 @@ void *clDeviceMemAllocINTEL(cl_context context, cl_device_id device, const cl_me
 	struct gmt_pointer_call p = {
 		.kind = GMT_MEMORY_USM_DEVICE, .context = context, .device = device, .properties = properties, .alignment = alignment,
 	};
-	return allocate(&call, &GMT_CALLER, p, size, errcode);
+	return allocate_usm(&call, &GMT_CALLER, p, size, errcode);
 }
 
 void *clSharedMemAllocINTEL(cl_context context, cl_device_id device, const cl_mem_properties_intel *properties, size_t size,
@@ -53,7 +53,7 @@ void *clSharedMemAllocINTEL(cl_context context, cl_device_id device, const cl_me
 	struct gmt_pointer_call p = {
 		.kind = GMT_MEMORY_USM_SHARED, .context = context, .device = device, .properties = properties, .alignment = alignment,
 	};
-	return allocate(&call, &GMT_CALLER, p, size, errcode);
+	return allocate_usm(&call, &GMT_CALLER, p, size, errcode);
 }
 
 cl_int clMemFreeINTEL(cl_context context, void *pointer)
@@ -61,7 +61,7 @@ cl_int clMemFreeINTEL(cl_context context, void *pointer)
 	struct gmt_call call;
 	if (!gmt_enter(&call))
 		return DRIVER(clMemFreeINTEL)(context, pointer);
-	cl_int err = gmt_pointer_freed(&call, pointer, __func__, false) ? CL_SUCCESS : DRIVER(clMemFreeINTEL)(context, pointer);
+	cl_int err = gmt_pointer_free(&call, pointer, __func__, false) ? CL_SUCCESS : DRIVER(clMemFreeINTEL)(context, pointer);
 	gmt_leave();
 	return err;
 }
@@ -71,7 +71,7 @@ cl_int clMemBlockingFreeINTEL(cl_context context, void *pointer)
 	struct gmt_call call;
 	if (!gmt_enter(&call))
 		return DRIVER(clMemBlockingFreeINTEL)(context, pointer);
-	cl_int err = gmt_pointer_freed(&call, pointer, __func__, true) ? CL_SUCCESS : DRIVER(clMemBlockingFreeINTEL)(context, pointer);
+	cl_int err = gmt_pointer_free(&call, pointer, __func__, true) ? CL_SUCCESS : DRIVER(clMemBlockingFreeINTEL)(context, pointer);
 	gmt_leave();
 	return err;
 }
@@ -80,7 +80,7 @@ cl_int clMemBlockingFreeINTEL(cl_context context, void *pointer)
  * Corrects the driver's answer about a block to that about an allocation of the requested size. About freed memory, or bytes
  * beyond the request, a driver knows nothing: the answer is 0, or CL_MEM_TYPE_UNKNOWN_INTEL.
  */
-static void correct(const struct gmt_memory *memory, const void *pointer, cl_mem_info_intel what, void *value, size_t bytes)
+static void correct_answer(const struct gmt_memory *memory, const void *pointer, cl_mem_info_intel what, void *value, size_t bytes)
 {
 	static const cl_uint unknown = CL_MEM_TYPE_UNKNOWN_INTEL;
 	bool there = atomic_load(&memory->references) && gmt_memory_offset(memory, pointer) < memory->size;
@@ -101,7 +101,7 @@ cl_int clGetMemAllocInfoINTEL(cl_context context, const void *pointer, cl_mem_in
 	cl_int err = DRIVER(clGetMemAllocInfoINTEL)(context, pointer, what, room, value, &bytes);
 	const struct gmt_memory *memory = gmt_memory_at(pointer);
 	if (err == CL_SUCCESS && memory && memory->block && value)
-		correct(memory, pointer, what, value, bytes);
+		correct_answer(memory, pointer, what, value, bytes);
 	if (err == CL_SUCCESS && needed)
 		*needed = bytes;
 	gmt_leave();
@@ -116,7 +116,7 @@ cl_int clEnqueueMemcpyINTEL(cl_command_queue queue, cl_bool blocking, void *to, 
 		return DRIVER(clEnqueueMemcpyINTEL)(queue, blocking, to, from, size, waits, list, event);
 	gmt_command_copies_pointers(&command, to, from, size, &GMT_CALLER);
 	cl_int err;
-	gmt_command_blocks(&command, blocking);
+	gmt_command_note_blocking(&command, blocking);
 	GMT_TRY(err, command, DRIVER(clEnqueueMemcpyINTEL)(queue, blocking, to, from, size, waits, list, event));
 	return gmt_command_end(&command, err, blocking, GMT_WAIT_LIST);
 }

@@ -31,7 +31,7 @@ struct address {
 	cl_uint domain, bus, device, function;
 };
 
-static bool find_address(cl_device_id device, struct address *at)
+static bool find_pci_address(cl_device_id device, struct address *at)
 {
 	cl_uint slot = 0;
 	unsigned char topology[TOPOLOGY_BYTES];
@@ -67,14 +67,14 @@ static unsigned local_number(cl_device_id device)
 	return 0;
 }
 
-size_t gmt_identity(cl_device_id device, char *text, size_t room)
+size_t gmt_identity_of_device(cl_device_id device, char *text, size_t room)
 {
 	struct address at;
 	unsigned char uuid[16], none[16] = {0};
 	int length = 0;
 	if (room < 80) /* the longest text, with both */
 		return 0;
-	if (find_address(device, &at))
+	if (find_pci_address(device, &at))
 		length = snprintf(text, room, "pci %04x:%02x:%02x.%x", at.domain, at.bus, at.device, at.function);
 	if (answers_exactly(device, UUID_KHR, uuid, sizeof uuid) && memcmp(uuid, none, sizeof none) != 0) {
 		length += snprintf(text + length, room - (size_t)length, "%suuid ", length ? " " : "");

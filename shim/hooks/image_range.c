@@ -11,7 +11,7 @@ enum { PIXEL = 4 }; /* bytes */
  * Whether the driver copies a pixel whose last byte lies beyond a buffer. That byte exists, since no driver places buffers so
  * closely.
  */
-static bool copies_beyond(cl_context context, cl_device_id device)
+static bool copies_pixel_beyond(cl_context context, cl_device_id device)
 {
 	const cl_image_format format = {CL_RGBA, CL_UNSIGNED_INT8};
 	const cl_image_desc desc = {.image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = 1, .image_height = 1};
@@ -43,7 +43,7 @@ static bool are_copies_unchecked(struct gmt_context *context)
 		cl_int err = CL_SUCCESS;
 		gmt_leak_check_off();
 		cl_context own = gmt_driver.clCreateContext(NULL, 1, &context->devices.first, NULL, NULL, &err);
-		bool beyond = own && copies_beyond(own, context->devices.first);
+		bool beyond = own && copies_pixel_beyond(own, context->devices.first);
 		if (own)
 			gmt_driver.clReleaseContext(own);
 		gmt_leak_check_on();
@@ -53,7 +53,7 @@ static bool are_copies_unchecked(struct gmt_context *context)
 }
 
 /* The bytes that a copy of an image's region takes in a buffer. */
-static size_t bytes_of(cl_mem image, const size_t *region)
+static size_t region_bytes(cl_mem image, const size_t *region)
 {
 	size_t bytes = 0;
 	if (!region || gmt_driver.clGetImageInfo(image, CL_IMAGE_ELEMENT_SIZE, sizeof bytes, &bytes, NULL) != CL_SUCCESS)
@@ -68,7 +68,7 @@ size_t gmt_image_range(struct gmt_command *command, cl_mem image, const struct g
 {
 	if (!buffer || (buffer->granted <= buffer->size && !buffer->slab))
 		return offset;
-	size_t bytes = bytes_of(image, region);
+	size_t bytes = region_bytes(image, region);
 	if (gmt_memory_beyond(buffer, offset, bytes) && !command->refused && are_copies_unchecked(buffer->context))
 		command->refused = CL_INVALID_VALUE;
 	return gmt_command_range(buffer, offset, bytes, &bytes);

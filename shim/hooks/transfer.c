@@ -23,7 +23,7 @@
 #define SAMPLE_EVERY (16 * KIB)
 #define SAMPLES_MAX 16u /* take 2 % of a write of 1 MiB at the speed of memcpy; 64 take 4 % */
 
-static uint64_t mix(uint64_t h, uint64_t v)
+static uint64_t mix_hash(uint64_t h, uint64_t v)
 {
 	h = (h ^ v) * 0x9e3779b97f4a7c15u;
 	return h ^ (h >> 32);
@@ -36,17 +36,17 @@ static uint64_t hash_bytes(uint64_t h, const unsigned char *p, size_t bytes)
 	for (; bytes >= sizeof word; p += sizeof word, bytes -= sizeof word) {
 		memcpy(word, p, sizeof word);
 		for (unsigned i = 0; i < 4; i++)
-			lane[i] = mix(lane[i], word[i]);
+			lane[i] = mix_hash(lane[i], word[i]);
 	}
 	memset(word, 0, sizeof word);
 	memcpy(word, p, bytes);
 	for (unsigned i = 0; i < 4; i++)
-		h = mix(mix(h, lane[i]), word[i]);
+		h = mix_hash(mix_hash(h, lane[i]), word[i]);
 	return h;
 }
 
 /* No step waits for the one before it, so that the processor fetches several samples at once. */
-static uint64_t sum_of(const unsigned char *p)
+static uint64_t sum_of_sample(const unsigned char *p)
 {
 	uint64_t word[SAMPLE / 8], sum = 0;
 	memcpy(word, p, sizeof word);
@@ -63,7 +63,7 @@ static void hash_samples(struct gmt_transfer *t, const unsigned char *p, uint64_
 		count = SAMPLES_MAX;
 	uint64_t part = bytes / count;
 	for (uint64_t i = 0; i < count; i++)
-		h = (h + sum_of(p + i * part + (i * 7919 * 8) % (part - SAMPLE))) * 0x9e3779b97f4a7c15u;
+		h = (h + sum_of_sample(p + i * part + (i * 7919 * 8) % (part - SAMPLE))) * 0x9e3779b97f4a7c15u;
 	t->hash = h;
 	t->hashed = count * SAMPLE;
 }
@@ -96,7 +96,7 @@ static void look_at_pages(struct gmt_transfer *t, uint64_t time, const void *hos
 	unsigned char present[PAGES];
 	uintptr_t first = ((uintptr_t)host + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
 	uint64_t places = ((uintptr_t)host + bytes - first) / PAGE - PAGES + 1;
-	if (mincore((void *)(first + mix(time, bytes) % places * PAGE), (size_t)PAGES * PAGE, present) == 0) {
+	if (mincore((void *)(first + mix_hash(time, bytes) % places * PAGE), (size_t)PAGES * PAGE, present) == 0) {
 		t->pages = PAGES;
 		for (unsigned i = 0; i < PAGES; i++)
 			t->cold += !(present[i] & 1);

@@ -20,6 +20,6 @@ enum gmt_effect gmt_unwritten_effect(const struct gmt_memory *memory, uint8_t ki
  */
 void gmt_unwritten_clear(struct gmt_memory *memory, enum gmt_effect effect, cl_command_queue queue, bool inorder);
 /* Notes a use of the block, the first if unwritten is still set. function: that enqueued the command; kernel: its id, 0: none. */
-void gmt_unwritten_touch(struct gmt_memory *memory, enum gmt_effect effect, const char *function, uint64_t kernel);
+void gmt_unwritten_note_use(struct gmt_memory *memory, enum gmt_effect effect, const char *function, uint64_t kernel);
 
 #endif

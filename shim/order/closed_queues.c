@@ -13,7 +13,7 @@
 static struct gmt_queue *closed; /* linked by next_closed */
 static _Atomic uint32_t closed_lock;
 
-static void poll_closed(void)
+static void poll_closed_queues(void)
 {
 	struct gmt_queue *some[64];
 	uint32_t count, skip = 0;
@@ -26,7 +26,7 @@ static void poll_closed(void)
 				some[count++] = queue;
 		gmt_unlock(&closed_lock);
 		for (uint32_t i = 0; i < count; i++) /* a queue that another thread has recycled meanwhile has no markers */
-			gmt_queue_poll(some[i]);
+			gmt_queue_poll_markers(some[i]);
 		skip += count;
 	} while (count == 64);
 }
@@ -35,7 +35,7 @@ static void poll_closed(void)
  * Removes queues whose commands have completed and, with a context that was terminated, all queues of it. A queue without
  * a marker never completes: its uses stay pending. Contexts that sleep need no queues.
  */
-static struct gmt_queue *take_completed(const struct gmt_context *context)
+static struct gmt_queue *take_completed_queues(const struct gmt_context *context)
 {
 	struct gmt_queue *completed = NULL;
 	gmt_lock(&closed_lock);
@@ -55,7 +55,7 @@ static struct gmt_queue *take_completed(const struct gmt_context *context)
 	return completed;
 }
 
-static void add_closed(struct gmt_queue *queue)
+static void add_closed_queue(struct gmt_queue *queue)
 {
 	gmt_lock(&closed_lock);
 	queue->next_closed = closed;
@@ -63,16 +63,16 @@ static void add_closed(struct gmt_queue *queue)
 	gmt_unlock(&closed_lock);
 }
 
-/* Recycles the queues that take_completed removes. */
-static void recycle_completed(const struct gmt_context *context)
+/* Recycles the queues that take_completed_queues removes. */
+static void recycle_completed_queues(const struct gmt_context *context)
 {
-	poll_closed();
-	for (struct gmt_queue *queue = take_completed(context), *next; queue; queue = next) {
+	poll_closed_queues();
+	for (struct gmt_queue *queue = take_completed_queues(context), *next; queue; queue = next) {
 		next = queue->next_closed;
 		if (gmt_queue_drop_markers(queue))
 			gmt_queue_recycle(queue);
 		else
-			add_closed(queue); /* this is a callback inside the call that polls it: retry later */
+			add_closed_queue(queue); /* this is a callback inside the call that polls it: retry later */
 	}
 }
 
@@ -80,10 +80,10 @@ static void recycle_completed(const struct gmt_context *context)
  * A queue with pending commands enters the list before it leaves its table, so that a queue that appears meanwhile finds it
  * in one of the two.
  */
-bool gmt_queue_closing(struct gmt_queue *queue)
+bool gmt_queue_begin_close(struct gmt_queue *queue)
 {
 	if (gmt_pooling())
-		gmt_queue_mark(queue);
+		gmt_queue_ensure_marker(queue);
 	bool locked = gmt_lock_driver(&queue->lock);
 	queue->closed = true; /* another thread may be about to put a marker into it */
 	if (locked)
@@ -102,11 +102,11 @@ bool gmt_queue_closing(struct gmt_queue *queue)
 	return listed;
 }
 
-void gmt_queue_closed(struct gmt_queue *queue, bool listed)
+void gmt_queue_end_close(struct gmt_queue *queue, bool listed)
 {
 	if (!listed)
 		gmt_queue_recycle(queue);
-	recycle_completed(NULL);
+	recycle_completed_queues(NULL);
 }
 
 void gmt_queue_each_alive(void (*visit)(struct gmt_queue *, void *), void *arg)
@@ -124,7 +124,7 @@ struct pending {
 	uint32_t room, count;
 };
 
-static void add_pending(struct gmt_queue *queue, void *arg)
+static void add_pending_queue(struct gmt_queue *queue, void *arg)
 {
 	struct pending *p = arg;
 	uint64_t enqueued = atomic_load(&queue->enqueued);
@@ -135,10 +135,10 @@ static void add_pending(struct gmt_queue *queue, void *arg)
 	p->count++;
 }
 
-uint32_t gmt_queue_pending(const struct gmt_context *context, struct gmt_use *out, uint32_t room)
+uint32_t gmt_queue_list_pending(const struct gmt_context *context, struct gmt_use *out, uint32_t room)
 {
 	struct pending p = {context, out, room, 0};
-	gmt_queue_each_alive(add_pending, &p);
+	gmt_queue_each_alive(add_pending_queue, &p);
 	return p.count;
 }
 
@@ -151,14 +151,14 @@ struct marked {
 	uint32_t count;
 };
 
-static void add_marked(struct gmt_queue *queue, void *arg)
+static void add_marked_queue(struct gmt_queue *queue, void *arg)
 {
 	struct marked *m = arg;
 	if (m->count < QUEUES_MAX && queue->context == m->context && queue->markers)
 		m->queue[m->count++] = queue;
 }
 
-void gmt_queue_drop(struct gmt_context *context)
+void gmt_context_drop_markers(struct gmt_context *context)
 {
 	struct marked m = {.context = context};
 	/*
@@ -168,10 +168,10 @@ void gmt_queue_drop(struct gmt_context *context)
 	bool more = atomic_load(&context->pool.closed);
 	while (more) {
 		m.count = 0;
-		gmt_queue_each(add_marked, &m);
+		gmt_queue_each(add_marked_queue, &m);
 		for (uint32_t i = 0; i < m.count; i++)
 			more = more && gmt_queue_drop_markers(m.queue[i]);
 		more = more && m.count == QUEUES_MAX;
 	}
-	recycle_completed(context);
+	recycle_completed_queues(context);
 }

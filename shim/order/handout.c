@@ -13,16 +13,16 @@ static bool pending_before_handout(struct gmt_queue *queue, const struct gmt_con
 	uint64_t handed = atomic_load(&queue->handed);
 	if (queue->context != context || atomic_load(&queue->done) >= handed)
 		return false;
-	gmt_queue_poll(queue);
+	gmt_queue_poll_markers(queue);
 	return atomic_load(&queue->done) < handed;
 }
 
 /* The first marker after the latest hand-out that waits for no open user event. Under the queue's lock. */
-static const struct gmt_marker *handed_marker(const struct gmt_queue *queue)
+static const struct gmt_marker *marker_after_handout(const struct gmt_queue *queue)
 {
 	uint64_t handed = atomic_load(&queue->handed);
 	const struct gmt_context *context = queue->context;
-	bool open = context && gmt_gated(context);
+	bool open = context && gmt_is_gated(context);
 	for (uint32_t i = 0; i < queue->markers; i++)
 		if (queue->marker[i].position >= handed && !(open && queue->marker[i].gated))
 			return &queue->marker[i];
@@ -46,7 +46,7 @@ static struct handed new_round(const struct gmt_context *context)
 }
 
 /* Takes the context's lock: a thread that hands out without seeing the new queue or user event notes that before it unlocks. */
-static void add_handed(struct gmt_queue *queue, void *arg)
+static void add_handed_queue(struct gmt_queue *queue, void *arg)
 {
 	struct handed *h = arg;
 	struct gmt_context *context = queue->context;
@@ -65,7 +65,7 @@ static void add_handed(struct gmt_queue *queue, void *arg)
 static bool next_handed(struct handed *h, void (*visit_all)(void (*)(struct gmt_queue *, void *), void *))
 {
 	h->count = 0;
-	visit_all(add_handed, h);
+	visit_all(add_handed_queue, h);
 	return h->count > 0;
 }
 
@@ -74,7 +74,7 @@ static void mark_one(struct gmt_queue *queue)
 {
 	if (!pending_before_handout(queue, queue->context) || !gmt_lock_driver(&queue->lock))
 		return;
-	if (!handed_marker(queue)) /* now, because a later marker could come after another user event */
+	if (!marker_after_handout(queue)) /* now, because a later marker could come after another user event */
 		gmt_queue_add_marker(queue, false);
 	gmt_unlock_driver(&queue->lock);
 }
@@ -88,25 +88,25 @@ static void mark_handed_out(struct gmt_context *context)
 			mark_one(h.queue[i]);
 }
 
-void gmt_queue_gate(struct gmt_context *context)
+void gmt_queue_note_gate(struct gmt_context *context)
 {
 	atomic_fetch_add(&context->order.gates, 1);
 	mark_handed_out(context);
 }
 
-void gmt_queue_gate_outside(void)
+void gmt_queue_note_gate_outside(void)
 {
 	if (!atomic_exchange(&gmt_gates_outside, 1))
 		mark_handed_out(NULL);
 }
 
 /* Has fresh wait for the first marker after the latest hand-out; false: there is none. Under queue's lock. */
-static bool behind_marker(const struct gmt_queue *queue, cl_command_queue fresh)
+static bool order_behind_marker(const struct gmt_queue *queue, cl_command_queue fresh)
 {
-	const struct gmt_marker *marker = handed_marker(queue);
+	const struct gmt_marker *marker = marker_after_handout(queue);
 	if (!marker)
 		return false;
-	if (gmt_is_old(queue->context))
+	if (gmt_is_old_opencl(queue->context))
 		return gmt_driver.clEnqueueWaitForEvents(fresh, 1, &marker->event) == CL_SUCCESS;
 	return gmt_driver.clEnqueueBarrierWithWaitList(fresh, 1, &marker->event, NULL) == CL_SUCCESS;
 }
@@ -124,12 +124,12 @@ static void order_behind(struct gmt_queue *queue, struct gmt_queue *fresh)
 		return;
 	bool pending = atomic_load(&queue->done) < atomic_load(&queue->handed); /* again: a user event that found none put no marker */
 	cl_command_queue handle = (cl_command_queue)atomic_load(&queue->object.handle);
-	if (pending && !behind_marker(queue, behind)) {
+	if (pending && !order_behind_marker(queue, behind)) {
 		gmt_queue_add_marker(queue, false);
-		if (!behind_marker(queue, behind) && handle && !queue->closed && !gmt_gated(context))
+		if (!order_behind_marker(queue, behind) && handle && !queue->closed && !gmt_is_gated(context))
 			gmt_driver.clFinish(handle); /* the driver lacks memory for a marker */
 	}
-	gmt_queue_interfere(queue);
+	gmt_queue_note_interference(queue);
 	if (handle && !queue->closed) /* a closed queue was flushed by its release */
 		gmt_driver.clFlush(handle);
 	gmt_unlock_driver(&queue->lock);

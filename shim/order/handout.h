@@ -11,8 +11,8 @@
 /* A queue was created in a context: has it wait for the commands after which blocks were handed out. May flush or finish their queues. */
 void gmt_queue_order_behind(struct gmt_queue *fresh);
 /* A user event was created, so commands may wait for the program: puts markers after all hand-outs so far. */
-void gmt_queue_gate(struct gmt_context *context);
+void gmt_queue_note_gate(struct gmt_context *context);
 /* The same for semaphores, from here on and in all contexts. */
-void gmt_queue_gate_outside(void);
+void gmt_queue_note_gate_outside(void);
 
 #endif

@@ -8,11 +8,11 @@
 
 #include <stdlib.h>
 
-bool gmt_use_over(const struct gmt_use *use)
+bool gmt_use_is_over(const struct gmt_use *use)
 {
 	if (use->queue->object.id != use->queue_id)
 		return true;
-	return use->several ? atomic_load(&use->queue->done) >= use->position : gmt_queue_reached(use->queue, use->position);
+	return use->several ? atomic_load(&use->queue->done) >= use->position : gmt_queue_has_reached(use->queue, use->position);
 }
 
 /*
@@ -39,7 +39,7 @@ static void add_use(struct gmt_uses *uses, struct gmt_use fresh, const struct gm
 	uint32_t kept = 0;
 	for (uint32_t i = 0; i < uses->count; i++) {
 		struct gmt_use *use = &uses->use[i];
-		if (gmt_use_over(use) || is_covered(use, &fresh, covers))
+		if (gmt_use_is_over(use) || is_covered(use, &fresh, covers))
 			continue;
 		if (use->queue == fresh.queue && use->queue_id == fresh.queue_id) {
 			if (use->position > fresh.position)
@@ -97,21 +97,21 @@ void gmt_use_add(struct gmt_memory *memory, struct gmt_queue *queue, uint64_t po
 	gmt_unlock(&memory->lock);
 }
 
-void gmt_use_hidden(struct gmt_context *context, struct gmt_queue *queue, uint64_t position)
+void gmt_use_add_hidden(struct gmt_context *context, struct gmt_queue *queue, uint64_t position)
 {
 	gmt_lock(&context->lock);
 	add_use(&context->order.hidden, gmt_use_of(queue, position, false), NULL);
 	gmt_unlock(&context->lock);
 }
 
-void gmt_use_indirect(struct gmt_context *context, struct gmt_queue *queue, uint64_t position)
+void gmt_use_add_indirect(struct gmt_context *context, struct gmt_queue *queue, uint64_t position)
 {
 	gmt_lock(&context->lock);
 	add_use(&context->order.indirect, gmt_use_of(queue, position, false), NULL);
 	gmt_unlock(&context->lock);
 }
 
-static void add_all(struct gmt_uses *uses, const struct gmt_uses *more)
+static void add_all_uses(struct gmt_uses *uses, const struct gmt_uses *more)
 {
 	for (uint32_t i = 0; i < more->count; i++)
 		add_use(uses, more->use[i], NULL);
@@ -128,18 +128,18 @@ struct gmt_uses gmt_uses_of(struct gmt_memory *memory)
 	if (gmt_likely(!context || (!context->order.hidden.count && !context->order.hidden.many && !shared)))
 		return uses;
 	gmt_lock(&context->lock);
-	add_all(&uses, &context->order.hidden);
+	add_all_uses(&uses, &context->order.hidden);
 	if (shared)
-		add_all(&uses, &context->order.indirect);
+		add_all_uses(&uses, &context->order.indirect);
 	gmt_unlock(&context->lock);
 	return uses;
 }
 
 /* Whether all commands that come next in the context will run after everything enqueued so far. */
-static bool orders_all(const struct gmt_queue *queue, const struct gmt_context *context)
+static bool orders_all_commands(const struct gmt_queue *queue, const struct gmt_context *context)
 {
 	return queue->inorder && queue->context == context && atomic_load(&queue->references) > 0 &&
-	       atomic_load(&context->order.queues) == 1 && !atomic_load(&context->order.unordered) && !gmt_gated(context);
+	       atomic_load(&context->order.queues) == 1 && !atomic_load(&context->order.unordered) && !gmt_is_gated(context);
 }
 
 enum gmt_flight gmt_uses_state(const struct gmt_uses *uses, struct gmt_context *context)
@@ -147,12 +147,12 @@ enum gmt_flight gmt_uses_state(const struct gmt_uses *uses, struct gmt_context *
 	enum gmt_flight state = uses->many ? GMT_FLIGHT_BUSY : GMT_FLIGHT_DONE;
 	for (uint32_t i = 0; i < uses->count && state != GMT_FLIGHT_BUSY; i++) {
 		const struct gmt_use *use = &uses->use[i];
-		if (gmt_use_over(use))
+		if (gmt_use_is_over(use))
 			continue;
-		gmt_queue_poll(use->queue);
-		if (gmt_use_over(use))
+		gmt_queue_poll_markers(use->queue);
+		if (gmt_use_is_over(use))
 			continue;
-		state = context && orders_all(use->queue, context) ? GMT_FLIGHT_ORDERED : GMT_FLIGHT_BUSY;
+		state = context && orders_all_commands(use->queue, context) ? GMT_FLIGHT_ORDERED : GMT_FLIGHT_BUSY;
 	}
 	return state;
 }
@@ -162,10 +162,10 @@ bool gmt_uses_hand_out(const struct gmt_uses *uses, struct gmt_context *context)
 	bool ordered = !uses->many;
 	gmt_lock(&context->lock);
 	for (uint32_t i = 0; i < uses->count && ordered; i++)
-		ordered = gmt_use_over(&uses->use[i]) || orders_all(uses->use[i].queue, context);
+		ordered = gmt_use_is_over(&uses->use[i]) || orders_all_commands(uses->use[i].queue, context);
 	for (uint32_t i = 0; i < uses->count && ordered; i++)
-		if (!gmt_use_over(&uses->use[i])) /* else the entry may be a new queue's */
-			gmt_raise(&uses->use[i].queue->handed, uses->use[i].position);
+		if (!gmt_use_is_over(&uses->use[i])) /* else the entry may be a new queue's */
+			gmt_raise_position(&uses->use[i].queue->handed, uses->use[i].position);
 	gmt_unlock(&context->lock);
 	return ordered;
 }

@@ -25,13 +25,13 @@ static inline struct gmt_use gmt_use_of(struct gmt_queue *queue, uint64_t positi
 	return (struct gmt_use){queue, queue->object.id, position & UINT64_MAX >> 1, several};
 }
 
-bool gmt_use_over(const struct gmt_use *use);
+bool gmt_use_is_over(const struct gmt_use *use);
 /* Notes that a command at position of queue, which runs after covers, uses memory. */
 void gmt_use_add(struct gmt_memory *memory, struct gmt_queue *queue, uint64_t position, const struct gmt_covers *covers);
 /* Notes that a command may use any memory of the context. */
-void gmt_use_hidden(struct gmt_context *context, struct gmt_queue *queue, uint64_t position);
+void gmt_use_add_hidden(struct gmt_context *context, struct gmt_queue *queue, uint64_t position);
 /* Notes that a command may use any shared memory of the context. */
-void gmt_use_indirect(struct gmt_context *context, struct gmt_queue *queue, uint64_t position);
+void gmt_use_add_indirect(struct gmt_context *context, struct gmt_queue *queue, uint64_t position);
 /* The uses of memory, with the hidden uses of its context and, for shared memory, the indirect ones. */
 struct gmt_uses gmt_uses_of(struct gmt_memory *memory);
 /* Polls the queues of uses and returns their state. With a context, its order may make them ORDERED. */

@@ -19,59 +19,59 @@
 _Atomic uint32_t gmt_gates_outside;
 _Atomic bool gmt_flushed;
 
-void gmt_context_failed(struct gmt_context *context)
+void gmt_context_note_failed(struct gmt_context *context)
 {
 	if (context && !atomic_exchange(&context->pool.closed, 1))
 		gmt_diag(GMT_DIAG_TRANSPARENT, "a command has failed: memory of its context is no longer recycled");
 }
 
-static _Atomic uint64_t *word_of(struct gmt_queue *queue, uint64_t position)
+static _Atomic uint64_t *completion_word(struct gmt_queue *queue, uint64_t position)
 {
 	return &queue->after[position % GMT_WINDOW / 64];
 }
 
-static uint64_t bit_of(uint64_t position)
+static uint64_t completion_bit(uint64_t position)
 {
 	return 1ull << (position % 64);
 }
 
 /* A bit may be cleared because done has passed its position: then the answer is late, never wrong. */
-bool gmt_queue_reached(const struct gmt_queue *queue, uint64_t position)
+bool gmt_queue_has_reached(const struct gmt_queue *queue, uint64_t position)
 {
 	uint64_t done = atomic_load_explicit(&queue->done, memory_order_acquire);
 	if (done >= position)
 		return true;
 	/* Less than GMT_WINDOW: the bit of done itself, which shares its slot, may not have been cleared yet. */
-	return position - done < GMT_WINDOW && atomic_load(word_of((struct gmt_queue *)queue, position)) & bit_of(position);
+	return position - done < GMT_WINDOW && atomic_load(completion_word((struct gmt_queue *)queue, position)) & completion_bit(position);
 }
 
 /* Moves done to position, if that is further, and on over the completed commands that follow. Under the queue's lock. */
 static void slide_done(struct gmt_queue *queue, uint64_t position)
 {
 	uint64_t done = atomic_load(&queue->done);
-	while (done < position || atomic_load(word_of(queue, done + 1)) & bit_of(done + 1)) {
+	while (done < position || atomic_load(completion_word(queue, done + 1)) & completion_bit(done + 1)) {
 		if (done < position && position - done > GMT_WINDOW)
 			done = position - GMT_WINDOW - 1; /* earlier positions have no bit */
 		done++;
 		/* done before the bit: a thread that finds the bit cleared then sees that done has passed it. */
 		atomic_store_explicit(&queue->done, done, memory_order_release);
-		if (atomic_load_explicit(word_of(queue, done), memory_order_relaxed) & bit_of(done))
-			atomic_fetch_and(word_of(queue, done), ~bit_of(done));
+		if (atomic_load_explicit(completion_word(queue, done), memory_order_relaxed) & completion_bit(done))
+			atomic_fetch_and(completion_word(queue, done), ~completion_bit(done));
 	}
 }
 
 /* Under the queue's lock. */
-static void one_done(struct gmt_queue *queue, uint64_t position)
+static void note_one_done(struct gmt_queue *queue, uint64_t position)
 {
 	uint64_t done = atomic_load(&queue->done);
 	if (position <= done || position - done >= GMT_WINDOW)
 		return;
-	atomic_fetch_or(word_of(queue, position), bit_of(position));
+	atomic_fetch_or(completion_word(queue, position), completion_bit(position));
 	slide_done(queue, done);
 }
 
 /* In a callback from inside our own call the lock may fail. Then a marker reports the completion later. */
-void gmt_queue_completed(struct gmt_queue *queue, uint64_t position)
+void gmt_queue_note_completed(struct gmt_queue *queue, uint64_t position)
 {
 	if (atomic_load(&queue->done) >= position || !gmt_lock_driver(&queue->lock))
 		return;
@@ -87,12 +87,12 @@ static void complete_command(const struct gmt_cover *what)
 		return;
 	if (queue->object.id == what->queue_id) {
 		slide_done(queue, what->before);
-		one_done(queue, what->position);
+		note_one_done(queue, what->position);
 	}
 	gmt_unlock_driver(&queue->lock);
 }
 
-void gmt_queue_learn(const struct gmt_completion *of)
+void gmt_queue_learn_completion(const struct gmt_completion *of)
 {
 	if (!of->what.queue)
 		return;
@@ -114,7 +114,7 @@ static void drop_first_marker(struct gmt_queue *queue)
  * A marker that ended with an error proves nothing: the driver may have given it up because one command failed while
  * others still run. It stays, since later markers would prove nothing either.
  */
-void gmt_queue_poll(struct gmt_queue *queue)
+void gmt_queue_poll_markers(struct gmt_queue *queue)
 {
 	if (!queue->markers || !gmt_lock_driver(&queue->lock))
 		return;
@@ -128,7 +128,7 @@ void gmt_queue_poll(struct gmt_queue *queue)
 			if (status > CL_COMPLETE)
 				break;
 			if (status < 0) {
-				gmt_context_failed(queue->context);
+				gmt_context_note_failed(queue->context);
 				break;
 			}
 			slide_done(queue, first->position);
@@ -169,7 +169,7 @@ cl_event gmt_enqueue_marker(cl_command_queue handle, bool old)
 	return err == CL_SUCCESS ? event : NULL;
 }
 
-static bool can_mark(const struct gmt_queue *queue, uint64_t position)
+static bool can_put_marker(const struct gmt_queue *queue, uint64_t position)
 {
 	const struct gmt_context *context = queue->context;
 	/* A marker would keep alive a context that the program has given up, and prove nothing in one that has failed. */
@@ -196,25 +196,25 @@ void gmt_queue_add_marker(struct gmt_queue *queue, bool gated)
 	uint64_t position = atomic_load(&queue->enqueued);
 	bool full = queue->markers == GMT_MARKERS;
 	/* In a full list a new marker replaces the newest, but a gated one is not added. */
-	if (!handle || !can_mark(queue, position) || has_marker(queue, position, gated) || (full && gated))
+	if (!handle || !can_put_marker(queue, position) || has_marker(queue, position, gated) || (full && gated))
 		return;
-	cl_event event = gmt_enqueue_marker(handle, gmt_is_old(queue->context));
+	cl_event event = gmt_enqueue_marker(handle, gmt_is_old_opencl(queue->context));
 	if (!event)
 		return;
 	if (full)
 		gmt_driver.clReleaseEvent(queue->marker[--queue->markers].event);
 	queue->marker[queue->markers++] = (struct gmt_marker){event, position, gated};
-	gmt_queue_interfere(queue);
+	gmt_queue_note_interference(queue);
 }
 
-void gmt_queue_mark(struct gmt_queue *queue)
+void gmt_queue_ensure_marker(struct gmt_queue *queue)
 {
-	gmt_queue_poll(queue);
+	gmt_queue_poll_markers(queue);
 	if (atomic_load(&queue->done) >= atomic_load(&queue->enqueued) || !gmt_lock_driver(&queue->lock))
 		return;
 	struct gmt_context *context = queue->context;
 	if (!atomic_load(&queue->waiting))
-		gmt_queue_add_marker(queue, !context || gmt_gated(context));
+		gmt_queue_add_marker(queue, !context || gmt_is_gated(context));
 	gmt_unlock_driver(&queue->lock);
 }
 
@@ -242,9 +242,9 @@ bool gmt_queue_drop_markers(struct gmt_queue *queue)
 	return true;
 }
 
-void gmt_queue_interfere(struct gmt_queue *queue)
+void gmt_queue_note_interference(struct gmt_queue *queue)
 {
-	gmt_raise(&queue->ours, atomic_load(&queue->enqueued));
+	gmt_raise_position(&queue->ours, atomic_load(&queue->enqueued));
 	atomic_store_explicit(&gmt_flushed, true, memory_order_relaxed);
 }
 
@@ -252,7 +252,7 @@ cl_event gmt_queue_flushed_marker(struct gmt_queue *queue)
 {
 	cl_command_queue handle = (cl_command_queue)atomic_load(&queue->object.handle);
 	bool open = handle && !queue->closed; /* its release has flushed it */
-	cl_event event = open ? gmt_enqueue_marker(handle, gmt_is_old(queue->context)) : NULL;
+	cl_event event = open ? gmt_enqueue_marker(handle, gmt_is_old_opencl(queue->context)) : NULL;
 	if (event)
 		gmt_driver.clFlush(handle);
 	return event;
@@ -265,7 +265,7 @@ cl_event gmt_queue_marker_behind(struct gmt_queue *queue, uint64_t position)
 	for (uint32_t i = 0; i < queue->markers && !event; i++)
 		if (queue->marker[i].position >= position && gmt_driver.clRetainEvent(queue->marker[i].event) == CL_SUCCESS)
 			event = queue->marker[i].event;
-	gmt_queue_interfere(queue);
+	gmt_queue_note_interference(queue);
 	if (!event)
 		return gmt_queue_flushed_marker(queue);
 	if (handle && !queue->closed)

@@ -9,20 +9,20 @@
 #include "../registry/objects.h"
 
 /* Moves a position forward, never back. */
-static inline void gmt_raise(_Atomic uint64_t *position, uint64_t to)
+static inline void gmt_raise_position(_Atomic uint64_t *position, uint64_t to)
 {
 	uint64_t now = atomic_load(position);
 	while (now < to && !atomic_compare_exchange_weak(position, &now, to))
 		;
 }
 
-bool gmt_queue_reached(const struct gmt_queue *queue, uint64_t position);
+bool gmt_queue_has_reached(const struct gmt_queue *queue, uint64_t position);
 /* Notes that all commands up to position have completed. */
-void gmt_queue_completed(struct gmt_queue *queue, uint64_t position);
+void gmt_queue_note_completed(struct gmt_queue *queue, uint64_t position);
 /* Notes that the program has learned that an event's command has completed without an error. */
-void gmt_queue_learn(const struct gmt_completion *of);
+void gmt_queue_learn_completion(const struct gmt_completion *of);
 /* Notes that a command has failed: drivers then give up others early, so the order is unknown from here on. context may be NULL. */
-void gmt_context_failed(struct gmt_context *context);
+void gmt_context_note_failed(struct gmt_context *context);
 
 /* Whether a device is of before OpenCL 1.minor; minor: '1' or '2'. */
 bool gmt_device_is_before(cl_device_id device, char minor);
@@ -31,9 +31,9 @@ bool gmt_device_is_rusticl(cl_device_id device);
 /* The event of a new marker after everything enqueued, or NULL. old: the driver is of before OpenCL 1.2. */
 cl_event gmt_enqueue_marker(cl_command_queue handle, bool old);
 /* Asks the markers of queue which of them have completed. */
-void gmt_queue_poll(struct gmt_queue *queue);
+void gmt_queue_poll_markers(struct gmt_queue *queue);
 /* Puts a marker after everything enqueued, unless there is one or all has completed. */
-void gmt_queue_mark(struct gmt_queue *queue);
+void gmt_queue_ensure_marker(struct gmt_queue *queue);
 /* The same without polling, under the queue's lock; gated: the marker may come after commands that wait for a user event. */
 void gmt_queue_add_marker(struct gmt_queue *queue, bool gated);
 /*
@@ -46,7 +46,7 @@ void gmt_queue_end_wait(struct gmt_queue *queue);
 /* Drops all markers. False: it could not get the lock, in a callback inside the call that polls the queue. */
 bool gmt_queue_drop_markers(struct gmt_queue *queue);
 /* Notes that a marker or flush of ours came after everything enqueued: see hooks/hook_sync.c. */
-void gmt_queue_interfere(struct gmt_queue *queue);
+void gmt_queue_note_interference(struct gmt_queue *queue);
 /* The event of a new, flushed marker after everything enqueued, or NULL. The caller releases it. Under the queue's lock. */
 cl_event gmt_queue_flushed_marker(struct gmt_queue *queue);
 /*
@@ -61,7 +61,7 @@ extern _Atomic bool gmt_flushed;
 /* 1: queues may wait for semaphores, in all contexts. */
 extern _Atomic uint32_t gmt_gates_outside;
 /* Whether commands of context may wait for the program, so that a marker may not complete for long. */
-static inline bool gmt_gated(const struct gmt_context *context)
+static inline bool gmt_is_gated(const struct gmt_context *context)
 {
 	return atomic_load(&context->order.gates) || atomic_load_explicit(&gmt_gates_outside, memory_order_relaxed);
 }

@@ -18,7 +18,7 @@ struct gmt_store {
 	char *bytes;
 };
 
-static void drop_user(struct gmt_store *store)
+static void drop_store_user(struct gmt_store *store)
 {
 	if (atomic_fetch_sub(&store->users, 1) != 1)
 		return;
@@ -29,7 +29,7 @@ static void drop_user(struct gmt_store *store)
 static void CL_CALLBACK slab_ended(cl_mem handle, void *store)
 {
 	(void)handle;
-	drop_user(store);
+	drop_store_user(store);
 }
 
 static void CL_CALLBACK alias_ended(cl_mem handle, void *data)
@@ -37,11 +37,11 @@ static void CL_CALLBACK alias_ended(cl_mem handle, void *data)
 	(void)handle;
 	struct gmt_store *store = data;
 	atomic_fetch_sub_explicit(&store->context->pool.blocks, 1, memory_order_relaxed);
-	drop_user(store);
+	drop_store_user(store);
 }
 
 /* The flags of buffers over a store: the program's, and those that the driver adds, such as the access (PoCL 3.1). */
-static cl_mem_flags flags_of(cl_context context, cl_mem_flags flags)
+static cl_mem_flags store_buffer_flags(cl_context context, cl_mem_flags flags)
 {
 	cl_int err = CL_SUCCESS;
 	cl_mem plain = gmt_driver.clCreateBuffer(context, flags, 1, NULL, &err);
@@ -59,7 +59,7 @@ struct gmt_store *gmt_store_new(struct gmt_context *context, size_t size, cl_mem
 		free(store);
 		return NULL;
 	}
-	*flags = flags_of((cl_context)atomic_load(&context->object.handle), *flags);
+	*flags = store_buffer_flags((cl_context)atomic_load(&context->object.handle), *flags);
 	atomic_init(&store->users, 1);
 	store->context = context;
 	store->flags = *flags;
@@ -68,7 +68,7 @@ struct gmt_store *gmt_store_new(struct gmt_context *context, size_t size, cl_mem
 }
 
 /* False: the driver cannot report the end of handle, so this function has released handle. */
-static bool report_end(cl_mem handle, void(CL_CALLBACK *ended)(cl_mem, void *), struct gmt_store *store)
+static bool set_end_callback(cl_mem handle, void(CL_CALLBACK *ended)(cl_mem, void *), struct gmt_store *store)
 {
 	if (gmt_driver.clSetMemObjectDestructorCallback && gmt_driver.clSetMemObjectDestructorCallback(handle, ended, store) == CL_SUCCESS)
 		return true;
@@ -78,9 +78,9 @@ static bool report_end(cl_mem handle, void(CL_CALLBACK *ended)(cl_mem, void *), 
 
 bool gmt_store_serves(struct gmt_store *store, cl_mem slab)
 {
-	if (slab && report_end(slab, slab_ended, store))
+	if (slab && set_end_callback(slab, slab_ended, store))
 		return true;
-	drop_user(store);
+	drop_store_user(store);
 	return false;
 }
 
@@ -97,7 +97,7 @@ cl_mem gmt_alias_of(struct gmt_memory *memory)
 		return NULL;
 	atomic_fetch_add(&store->users, 1);
 	atomic_fetch_add_explicit(&store->context->pool.blocks, 1, memory_order_relaxed); /* the program must not see it */
-	if (!report_end(alias, alias_ended, store)) {
+	if (!set_end_callback(alias, alias_ended, store)) {
 		alias_ended(alias, store);
 		return NULL;
 	}

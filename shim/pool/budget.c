@@ -78,13 +78,13 @@ uint64_t gmt_budget_taken(void)
 	return atomic_load(&used);
 }
 
-void gmt_budget_give(uint64_t bytes)
+void gmt_budget_give_back(uint64_t bytes)
 {
 	if (is_counting())
 		atomic_fetch_sub(&used, bytes);
 }
 
-uint64_t gmt_budget_lacks(uint64_t bytes)
+uint64_t gmt_budget_missing_bytes(uint64_t bytes)
 {
 	uint64_t most = gmt_session.config.devicememory, now = atomic_load(&used);
 	return most && now + bytes > most ? now + bytes - most : 0;
@@ -111,7 +111,7 @@ bool gmt_budget_is_discrete(cl_device_id device)
 	return !unified && !(type & CL_DEVICE_TYPE_CPU);
 }
 
-void gmt_budget_is_host(void)
+void gmt_budget_note_host_memory(void)
 {
 	atomic_store(&host, true);
 }
@@ -120,7 +120,7 @@ void gmt_budget_is_host(void)
  * We may have the bytes that are left now and those that we have. Memory of ours that was not written yet counts in both, so
  * we take the least sum seen so far, but not less than what is left. An eighth is reserved for the program.
  */
-static void look_at_host(void)
+static void read_host_room(void)
 {
 	uint64_t machine = gmt_groups_machine_leaves(), left = gmt_groups_leave_memory();
 	left = machine < left ? machine : left;
@@ -140,7 +140,7 @@ static bool move_look_state(int from, int to)
 	return atomic_compare_exchange_strong(&look_state, &from, to);
 }
 
-void *gmt_budget_looks(void *unused)
+void *gmt_budget_run_looker(void *unused)
 {
 	if (syscall(SYS_close_range, 0U, ~0U, CLOSE_RANGE_UNSHARE) != 0)
 		return unused;
@@ -152,7 +152,7 @@ void *gmt_budget_looks(void *unused)
 		if (!move_look_state(ASKED, LOOKING))
 			continue; /* the create no longer waits */
 		if (!gmt_session_seccomp_installed())
-			look_at_host();
+			read_host_room();
 		atomic_store(&look_state, IDLE);
 	}
 }
@@ -171,7 +171,7 @@ static void ask_for_look(void)
 		gmt_pause(PAUSE);
 }
 
-uint64_t gmt_budget_crowded(uint64_t bytes)
+uint64_t gmt_budget_crowded_bytes(uint64_t bytes)
 {
 	if (!atomic_load_explicit(&host, memory_order_relaxed))
 		return 0;
@@ -190,13 +190,13 @@ cl_ulong gmt_budget_cap(cl_ulong bytes)
 	return most && bytes > most ? most : bytes;
 }
 
-cl_ulong gmt_budget_free(cl_ulong global)
+cl_ulong gmt_budget_free_bytes(cl_ulong global)
 {
 	uint64_t most = gmt_budget_cap(global), now = atomic_load(&used);
 	return most > now ? most - now : 0;
 }
 
-cl_ulong gmt_budget_left(cl_ulong bytes)
+cl_ulong gmt_budget_left_bytes(cl_ulong bytes)
 {
 	uint64_t most = gmt_session.config.devicememory, now = atomic_load(&used);
 	uint64_t left = most > now ? most - now : 0;

@@ -6,7 +6,7 @@
 #include "upload.h"
 
 /* On an out-of-order queue a barrier makes the next commands wait. */
-static bool before_next(cl_command_queue queue, bool inorder, cl_int filled, cl_event event)
+static bool order_before_next(cl_command_queue queue, bool inorder, cl_int filled, cl_event event)
 {
 	bool ok = filled == CL_SUCCESS;
 	if (inorder || !ok)
@@ -18,7 +18,7 @@ static bool before_next(cl_command_queue queue, bool inorder, cl_int filled, cl_
 	return true;
 }
 
-bool gmt_clear(cl_command_queue queue, bool inorder, cl_mem buffer, size_t size)
+bool gmt_clear_buffer(cl_command_queue queue, bool inorder, cl_mem buffer, size_t size)
 {
 	const unsigned char zero = 0;
 	bool ok = true;
@@ -26,7 +26,7 @@ bool gmt_clear(cl_command_queue queue, bool inorder, cl_mem buffer, size_t size)
 		size_t length = size - at < GMT_FILL_MOST ? size - at : GMT_FILL_MOST;
 		cl_event event = NULL;
 		cl_int err = gmt_driver.clEnqueueFillBuffer(queue, buffer, &zero, 1, at, length, 0, NULL, inorder ? NULL : &event);
-		ok = before_next(queue, inorder, err, event);
+		ok = order_before_next(queue, inorder, err, event);
 	}
 	return ok;
 }
@@ -41,5 +41,5 @@ bool gmt_clear_image(cl_command_queue queue, bool inorder, cl_mem image)
 	if (!gmt_driver.clEnqueueFillImage || !gmt_image_region(image, region))
 		return false;
 	cl_int err = gmt_driver.clEnqueueFillImage(queue, image, colour, origin, region, 0, NULL, inorder ? NULL : &event);
-	return before_next(queue, inorder, err, event);
+	return order_before_next(queue, inorder, err, event);
 }

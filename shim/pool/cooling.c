@@ -46,14 +46,14 @@ static bool cooling_grow(void)
 }
 
 /* The block was used on more queues than an entry holds: it waits for all commands so far on all queues of the context. */
-static void wait_for_all(struct cooling *entry)
+static void use_all_pending(struct cooling *entry)
 {
 	uint32_t room = 64;
 	for (;;) {
 		entry->more = malloc(room * sizeof *entry->more);
 		if (!entry->more)
 			return; /* it cools forever, which is safe */
-		entry->mores = gmt_queue_pending(entry->context, entry->more, room);
+		entry->mores = gmt_queue_list_pending(entry->context, entry->more, room);
 		if (entry->mores <= room)
 			break;
 		room = entry->mores + 64;
@@ -112,7 +112,7 @@ static void append_entry(struct cooling *entry)
 		gmt_cooling_release_deferred(entry->context);
 }
 
-static bool take_first(struct cooling *entry)
+static bool take_first_entry(struct cooling *entry)
 {
 	gmt_lock(&cooling_lock);
 	size_t count = atomic_load(&cooling_count);
@@ -130,7 +130,7 @@ void gmt_cooling_add(const struct gmt_cooled *what, const struct gmt_uses *uses,
 {
 	struct cooling entry = {*what, context, *uses, NULL, 0};
 	if (uses->many)
-		wait_for_all(&entry);
+		use_all_pending(&entry);
 	append_entry(&entry);
 }
 
@@ -139,9 +139,9 @@ static bool has_cooled(struct cooling *entry)
 {
 	for (; entry->mores; entry->mores--) {
 		const struct gmt_use *use = &entry->more[entry->mores - 1];
-		if (!gmt_use_over(use))
-			gmt_queue_poll(use->queue);
-		if (!gmt_use_over(use))
+		if (!gmt_use_is_over(use))
+			gmt_queue_poll_markers(use->queue);
+		if (!gmt_use_is_over(use))
 			return false;
 	}
 	return gmt_uses_state(&entry->uses, NULL) == GMT_FLIGHT_DONE;
@@ -154,35 +154,35 @@ struct asked {
 	unsigned count;
 };
 
-static void add_queue(struct asked *asked, const struct gmt_use *use)
+static void add_asked_queue(struct asked *asked, const struct gmt_use *use)
 {
 	for (unsigned i = 0; i < asked->count; i++)
 		if (asked->queue[i] == use->queue)
 			return;
-	if (asked->count < ASKED_MAX && !gmt_use_over(use))
+	if (asked->count < ASKED_MAX && !gmt_use_is_over(use))
 		asked->queue[asked->count++] = use->queue;
 }
 
-static void add_queues_of(struct asked *asked, const struct cooling *entry)
+static void add_asked_queues_of(struct asked *asked, const struct cooling *entry)
 {
 	for (uint32_t i = 0; i < entry->uses.count; i++)
-		add_queue(asked, &entry->uses.use[i]);
+		add_asked_queue(asked, &entry->uses.use[i]);
 	if (entry->mores) /* one after the other */
-		add_queue(asked, &entry->more[entry->mores - 1]);
+		add_asked_queue(asked, &entry->more[entry->mores - 1]);
 }
 
 /*
  * An entry that is still in use goes to the end, so that no stuck block hides the others. The driver is asked without the
  * lock: it may run a callback of the program, which may release memory that has to cool.
  */
-static bool next_cooled(struct gmt_cooled *out, struct cooling *entry, struct asked *asked)
+static bool take_next_cooled(struct gmt_cooled *out, struct cooling *entry, struct asked *asked)
 {
 	if (has_cooled(entry)) {
 		free(entry->more);
 		*out = entry->what;
 		return true;
 	}
-	add_queues_of(asked, entry);
+	add_asked_queues_of(asked, entry);
 	append_entry(entry);
 	return false;
 }
@@ -198,10 +198,10 @@ static unsigned take_cooled(struct gmt_cooled *out, unsigned room, unsigned most
 	struct asked asked;
 	struct cooling entry;
 	asked.count = 0;
-	for (size_t looked = 0; looked < most && looked < count && found < room && take_first(&entry); looked++)
-		found += next_cooled(&out[found], &entry, &asked);
+	for (size_t looked = 0; looked < most && looked < count && found < room && take_first_entry(&entry); looked++)
+		found += take_next_cooled(&out[found], &entry, &asked);
 	for (unsigned i = 0; markers && i < asked.count; i++)
-		gmt_queue_mark(asked.queue[i]);
+		gmt_queue_ensure_marker(asked.queue[i]);
 	return found;
 }
 
@@ -224,7 +224,7 @@ static void drop_entries(struct gmt_context *context)
 }
 
 /* Whether the pool still has a block: another thread may have evicted it while it cooled. */
-static bool is_there(const struct gmt_cooled *what)
+static bool is_still_pooled(const struct gmt_cooled *what)
 {
 	return what->suballoc || gmt_memory_is_pooled(what->handle, what->block);
 }
@@ -242,12 +242,12 @@ static void give_to_core(const struct gmt_cooled *what)
 	if (gmt_unlikely(what->deferred_only))
 		return;
 	uint64_t now = gmt_now();
-	if (!is_there(what))
+	if (!is_still_pooled(what))
 		return;
 	struct gmtevent event = GMT_EVENT_COOLED(.time = now, .sub_allocation = what->suballoc, .tag = what->tag, .bytes = what->size,
 						 .block = what->block);
 	gmt_ring_write(&event);
-	if (gmt_decision_known(GMT_CORE_EVICTS(cooled(what->block, (int64_t)now, &evictions), &evictions), now))
+	if (gmt_decision_note(GMT_CORE_EVICTS(cooled(what->block, (int64_t)now, &evictions), &evictions), now))
 		gmt_evict_all(&evictions);
 	else
 		gmt_pool_fail();
@@ -266,7 +266,7 @@ void gmt_cooling_collect(unsigned most, bool markers)
 			gmt_suballoc_release_deferred(done[i].deferred, done[i].block);
 }
 
-void gmt_cooling_drop(struct gmt_context *context)
+void gmt_cooling_drop_context(struct gmt_context *context)
 {
 	gmt_cooling_release_deferred(context);
 	drop_entries(context);

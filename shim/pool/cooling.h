@@ -25,6 +25,6 @@ void gmt_cooling_collect(unsigned most, bool markers);
  */
 void gmt_cooling_release_deferred(const struct gmt_context *context);
 /* A context's last reference goes: runs its deferred releases and drops its other entries. */
-void gmt_cooling_drop(struct gmt_context *context);
+void gmt_cooling_drop_context(struct gmt_context *context);
 
 #endif

@@ -26,7 +26,7 @@ cl_mem gmt_image_call(const struct gmt_image_call *i, cl_int *error)
 #define INTEL(name) atomic_load_explicit(&gmt_driver.name, memory_order_acquire)
 
 /* Whether the device reports that it has such memory; alignments go up to the size of a long16, 128 bytes. */
-static bool svm_can_be(const struct gmt_request_for *r)
+static bool is_svm_supported(const struct gmt_request_for *r)
 {
 	const struct gmt_pointer_call *p = r->pointer;
 	const cl_svm_mem_flags access = CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY;
@@ -47,19 +47,19 @@ static bool svm_can_be(const struct gmt_request_for *r)
  * clSVMAlloc has no error code. Only if the device can serve the call at all may lack of memory be the reason: the pool must not
  * be emptied for a call that cannot succeed.
  */
-static cl_int svm_error(const struct gmt_request_for *r)
+static cl_int svm_create_error(const struct gmt_request_for *r)
 {
 	const struct gmt_pointer_call *p = r->pointer;
 	if (!r->context || !r->size || (r->context->devices.largest && r->size > r->context->devices.largest))
 		return CL_INVALID_VALUE;
-	bool can_be = p->class.size || svm_can_be(r);
+	bool can_be = p->class.size || is_svm_supported(r);
 	void *least = can_be ? NULL : gmt_driver.clSVMAlloc(p->context, p->flags, 1, p->alignment);
 	if (least)
 		gmt_driver.clSVMFree(p->context, least);
 	return least || can_be ? CL_MEM_OBJECT_ALLOCATION_FAILURE : CL_INVALID_VALUE;
 }
 
-static void *ask_for_pointer(const struct gmt_request_for *r, cl_int *error)
+static void *ask_driver_for_pointer(const struct gmt_request_for *r, cl_int *error)
 {
 	const struct gmt_pointer_call *p = r->pointer;
 	void *pointer;
@@ -72,7 +72,7 @@ static void *ask_for_pointer(const struct gmt_request_for *r, cl_int *error)
 		return INTEL(clSharedMemAllocINTEL)(p->context, p->device, p->properties, r->size, p->alignment, error);
 	default:
 		pointer = gmt_driver.clSVMAlloc(p->context, p->flags, r->size, p->alignment);
-		*error = pointer ? CL_SUCCESS : svm_error(r);
+		*error = pointer ? CL_SUCCESS : svm_create_error(r);
 		return pointer;
 	}
 }
@@ -80,14 +80,14 @@ static void *ask_for_pointer(const struct gmt_request_for *r, cl_int *error)
 static cl_mem ask_driver(const struct gmt_request_for *r, cl_int *error)
 {
 	if (gmt_unlikely(r->pointer != NULL))
-		return ask_for_pointer(r, error);
+		return ask_driver_for_pointer(r, error);
 	if (gmt_unlikely(r->image != NULL))
 		return gmt_image_call(r->image, error);
 	cl_context context = (cl_context)atomic_load(&r->context->object.handle);
 	return gmt_driver.clCreateBuffer(context, r->flags, r->size, r->host, error);
 }
 
-static cl_mem within_budget(const struct gmt_request_for *r, cl_int *error)
+static cl_mem create_within_budget(const struct gmt_request_for *r, cl_int *error)
 {
 	if (gmt_budget_cap(r->size) < r->size) {
 		*error = CL_INVALID_BUFFER_SIZE;
@@ -100,16 +100,16 @@ static cl_mem within_budget(const struct gmt_request_for *r, cl_int *error)
 		return NULL;
 	}
 	cl_mem handle = ask_driver(r, error);
-	if (handle && !r->pointer && gmt_unlikely(!gmt_eager(r->context, handle, error)))
+	if (handle && !r->pointer && gmt_unlikely(!gmt_eager_migrate(r->context, handle, error)))
 		handle = NULL;
 	if (!handle)
-		gmt_budget_give(bytes);
+		gmt_budget_give_back(bytes);
 	return handle;
 }
 
 cl_mem gmt_driver_create_once(struct gmt_call *call, const struct gmt_request_for *r, cl_int *error)
 {
-	cl_mem handle = within_budget(r, error);
+	cl_mem handle = create_within_budget(r, error);
 	gmt_driver_returned(call);
 	return handle;
 }

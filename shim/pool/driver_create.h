@@ -81,7 +81,7 @@ cl_mem gmt_driver_create(struct gmt_call *call, const struct gmt_request_for *r,
 			if (gmt_budget_take(bytes)) {                                                                  \
 				(handle) = (expression);                                                               \
 				if (!(handle))                                                                         \
-					gmt_budget_give(bytes);                                                        \
+					gmt_budget_give_back(bytes);                                                        \
 			} else {                                                                                       \
 				(error) = CL_MEM_OBJECT_ALLOCATION_FAILURE;                                            \
 			}                                                                                              \

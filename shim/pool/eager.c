@@ -99,7 +99,7 @@ static uint8_t try_sample(struct gmt_context *context)
 }
 
 /* Where devices use the host's memory, the process grows when a buffer gets its room. Another thread may shrink it meanwhile. */
-static uint8_t find_out(struct gmt_context *context)
+static uint8_t find_out_if_lazy(struct gmt_context *context)
 {
 	if (context->devices.old || !gmt_driver.clEnqueueMigrateMemObjects)
 		return MISSING;
@@ -113,11 +113,11 @@ static uint8_t find_out(struct gmt_context *context)
 	return seen;
 }
 
-static bool is_due(struct gmt_context *context)
+static bool must_migrate(struct gmt_context *context)
 {
 	uint8_t tried = atomic_load_explicit(&context->tried.eager, memory_order_relaxed);
 	if (gmt_unlikely(tried == UNTRIED)) {
-		tried = find_out(context);
+		tried = find_out_if_lazy(context);
 		static _Atomic uint32_t said;
 		atomic_store(&context->tried.eager, tried);
 		if (say[tried] && !(atomic_fetch_or(&said, 1u << tried) & 1u << tried))
@@ -126,9 +126,9 @@ static bool is_due(struct gmt_context *context)
 	return tried == GIVES_ROOM || tried == NOT_SEEN;
 }
 
-bool gmt_eager(struct gmt_context *context, cl_mem handle, cl_int *error)
+bool gmt_eager_migrate(struct gmt_context *context, cl_mem handle, cl_int *error)
 {
-	if (gmt_likely(!gmt_session.config.eager) || !context || gmt_in_callback || !is_due(context))
+	if (gmt_likely(!gmt_session.config.eager) || !context || gmt_in_callback || !must_migrate(context))
 		return true;
 	cl_int err = migrate_to_first(context, handle);
 	if (err == CL_SUCCESS)

@@ -8,6 +8,6 @@
  * Migrates new memory to each device of its context, and waits. Contents stay. False if a device has no room: *error says
  * so and the driver has released the memory. Without --eager it does nothing.
  */
-bool gmt_eager(struct gmt_context *context, cl_mem handle, cl_int *error);
+bool gmt_eager_migrate(struct gmt_context *context, cl_mem handle, cl_int *error);
 
 #endif

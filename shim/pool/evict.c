@@ -31,7 +31,7 @@ static int64_t note_in_ledger(uint64_t block, uint64_t size, uint64_t time)
 	return (int64_t)(l->latest + l->count);
 }
 
-static int64_t note_or_free(uint64_t block, uint64_t size, bool busy, uint64_t time, struct gmt_evictions *evictions)
+static int64_t note_or_free_block(uint64_t block, uint64_t size, bool busy, uint64_t time, struct gmt_evictions *evictions)
 {
 	int64_t number = busy ? 0 : note_in_ledger(block, size, time);
 	if (gmt_likely(number))
@@ -39,9 +39,9 @@ static int64_t note_or_free(uint64_t block, uint64_t size, bool busy, uint64_t t
 	return gmt_evict_begun(gmt_session.core.free(block, busy, (int64_t)time, evictions), evictions);
 }
 
-int64_t gmt_pool_give(uint64_t block, uint64_t size, bool busy, uint64_t time, struct gmt_evictions *evictions)
+int64_t gmt_pool_give_block(uint64_t block, uint64_t size, bool busy, uint64_t time, struct gmt_evictions *evictions)
 {
-	return GMT_GATED(note_or_free(block, size, busy, time, evictions));
+	return GMT_GATED(note_or_free_block(block, size, busy, time, evictions));
 }
 
 struct gmt_leaving gmt_memory_leave(struct gmt_memory *memory)
@@ -55,7 +55,7 @@ struct gmt_leaving gmt_memory_leave(struct gmt_memory *memory)
 }
 
 /* The program has looked up one of these functions: otherwise it could not have freed the memory. */
-static cl_int free_unified(const struct gmt_leaving *l)
+static cl_int free_usm(const struct gmt_leaving *l)
 {
 	clMemFreeINTEL_fn plain = atomic_load(&gmt_driver.clMemFreeINTEL);
 	clMemBlockingFreeINTEL_fn waits = atomic_load(&gmt_driver.clMemBlockingFreeINTEL);
@@ -73,10 +73,10 @@ cl_int gmt_driver_release(const struct gmt_leaving *l)
 	if (gmt_likely(l->kind < GMT_MEMORY_SVM || l->kind > GMT_MEMORY_USM_SHARED))
 		err = gmt_driver.clReleaseMemObject(l->handle);
 	else if (l->kind != GMT_MEMORY_SVM)
-		err = free_unified(l);
+		err = free_usm(l);
 	else
 		gmt_driver.clSVMFree(l->context, l->handle);
-	gmt_budget_give(l->counted);
+	gmt_budget_give_back(l->counted);
 	return err;
 }
 
@@ -104,10 +104,10 @@ void gmt_slab_unpin(struct gmt_memory *slab)
 		.reason = slab->reason,
 	};
 	gmt_evict_block(&e, gmt_memory_leave(slab));
-	gmt_frag_stats(gmt_now(), true);
+	gmt_frag_stats_write(gmt_now(), true);
 }
 
-void gmt_suballoc_gone(struct gmt_memory *slab)
+void gmt_suballoc_note_gone(struct gmt_memory *slab)
 {
 	gmt_memory_count_child(slab, -1);
 	gmt_slab_unpin(slab);
@@ -139,7 +139,7 @@ static void evict_slab(struct gmt_memory *slab, enum gmtevict reason)
 {
 	slab->reason = (uint8_t)reason;
 	uint32_t place = 0;
-	for (struct gmt_memory *parked; (parked = gmt_park_next(slab, &place));)
+	for (struct gmt_memory *parked; (parked = gmt_park_take_next_of_slab(slab, &place));)
 		gmt_suballoc_release_parked(parked);
 	gmt_slab_unpin(slab);
 }
@@ -165,7 +165,7 @@ void gmt_suballoc_release_deferred(cl_mem handle, uint64_t block)
 }
 
 /* Pooling has ended: what the pool has goes back to the driver. */
-static void abandon_all(void)
+static void abandon_all_blocks(void)
 {
 	if (gmt_session_is_quiet())
 		return;
@@ -188,28 +188,28 @@ static void abandon_all(void)
 	}
 }
 
-void gmt_pooling_off(enum gmtdiag code, const char *why)
+void gmt_pooling_stop(enum gmtdiag code, const char *why)
 {
 	if (!atomic_exchange(&gmt_session.pooling, 0))
 		return;
 	gmt_diag(code, why);
-	abandon_all();
+	abandon_all_blocks();
 }
 
 void gmt_pool_fail(void)
 {
-	gmt_pooling_off(GMT_DIAG_PANIC, "the allocator failed; buffers come from the driver from here on");
-	abandon_all(); /* again: this thread may have come late */
+	gmt_pooling_stop(GMT_DIAG_PANIC, "the allocator failed; buffers come from the driver from here on");
+	abandon_all_blocks(); /* again: this thread may have come late */
 }
 
 /* Not with gmt_pooling(): a relaxed load may come before the store that pools the block, and each thread would miss the other. */
-void gmt_pool_recheck(void)
+void gmt_pool_abandon_if_off(void)
 {
 	if (gmt_unlikely(!atomic_load(&gmt_session.pooling)))
-		abandon_all();
+		abandon_all_blocks();
 }
 
-static void evict_one(const struct gmt_eviction *e)
+static void evict_block(const struct gmt_eviction *e)
 {
 	struct gmt_memory *memory = gmt_memory_find((const void *)(uintptr_t)e->handle);
 	if (!memory || !gmt_memory_claim(memory))
@@ -231,7 +231,7 @@ void gmt_evict_all(struct gmt_evictions *evictions)
 	gmt_inside = 1;
 	for (;;) {
 		for (uint32_t i = 0; i < evictions->count && !gmt_session_is_quiet(); i++)
-			evict_one(&evictions->list[i]);
+			evict_block(&evictions->list[i]);
 		if (!evictions->more)
 			break;
 		if (GMT_CORE(more(evictions)) < 0) {

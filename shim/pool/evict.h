@@ -28,7 +28,7 @@ void gmt_evict_all(struct gmt_evictions *evictions);
  * Returns a block to the policy, a busy one while commands still use it: gmt_evict_all follows. The result is the number of the
  * decision, -1 if the core has failed.
  */
-int64_t gmt_pool_give(uint64_t block, uint64_t size, bool busy, uint64_t time, struct gmt_evictions *evictions);
+int64_t gmt_pool_give_block(uint64_t block, uint64_t size, bool busy, uint64_t time, struct gmt_evictions *evictions);
 /* The facts for a release by the driver of memory whose entry has left the registry. */
 struct gmt_leaving {
 	void *handle;
@@ -47,7 +47,7 @@ cl_int gmt_evict_block(const struct gmt_eviction *e, struct gmt_leaving leaving)
 /* Drops a pin of a slab: the pool's, or that of a sub-allocation. The last one releases the slab. */
 void gmt_slab_unpin(struct gmt_memory *slab);
 /* A sub-allocation of the slab has left the registry. */
-void gmt_suballoc_gone(struct gmt_memory *slab);
+void gmt_suballoc_note_gone(struct gmt_memory *slab);
 /* Takes a sub-allocation out of the registry and releases it in the driver. The slab stays pinned. */
 cl_int gmt_suballoc_end(struct gmt_memory *memory);
 /* Releases a sub-allocation that was parked; NULL: none. */
@@ -56,10 +56,10 @@ void gmt_suballoc_release_parked(struct gmt_memory *memory);
 void gmt_suballoc_release_deferred(cl_mem handle, uint64_t block);
 
 /* Ends pooling and reports why. Buffers in use stay valid; pooled blocks go back to the driver. */
-void gmt_pooling_off(enum gmtdiag code, const char *why);
+void gmt_pooling_stop(enum gmtdiag code, const char *why);
 /* The core has failed: from here on buffers come from the driver. */
 void gmt_pool_fail(void);
 /* After a block became POOLED: releases it if pooling has ended meanwhile. */
-void gmt_pool_recheck(void);
+void gmt_pool_abandon_if_off(void);
 
 #endif

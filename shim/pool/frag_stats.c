@@ -19,7 +19,7 @@ static bool take_turn_if_due(uint64_t time, bool now)
 	return atomic_compare_exchange_strong(&last, &written, time) || now;
 }
 
-void gmt_frag_stats(uint64_t time, bool now)
+void gmt_frag_stats_write(uint64_t time, bool now)
 {
 	struct gmt_gauge gauge;
 	if (gmt_likely(!take_turn_if_due(time, now)) || !gmt_pooling() || GMT_CORE(gauge(&gauge)) < 0)
@@ -32,5 +32,5 @@ void gmt_frag_stats(uint64_t time, bool now)
 void gmt_frag_stats_end(void)
 {
 	if (atomic_load(&last))
-		gmt_frag_stats(gmt_now(), true);
+		gmt_frag_stats_write(gmt_now(), true);
 }

@@ -5,7 +5,7 @@
 #include "../base/opencl.h"
 
 /* Writes a GAUGE event; without now, only if the latest one is older than a millisecond. time: ns */
-void gmt_frag_stats(uint64_t time, bool now);
+void gmt_frag_stats_write(uint64_t time, bool now);
 /* The process ends. */
 void gmt_frag_stats_end(void);
 

@@ -45,7 +45,7 @@ static enum gmtexposed try_fresh(const struct gmt_context *context, size_t size)
 }
 
 /* log2 of the size that is tried for size: the same power of two, less on a small device. */
-static unsigned size_for(const struct gmt_context *context, uint64_t size)
+static unsigned log2_size_to_try(const struct gmt_context *context, uint64_t size)
 {
 	uint64_t most = context->devices.heap ? context->devices.heap / 64 : UINT64_MAX;
 	if (size > most && most)
@@ -54,7 +54,7 @@ static unsigned size_for(const struct gmt_context *context, uint64_t size)
 	return at < LARGEST ? at : LARGEST;
 }
 
-enum gmtexposed gmt_fresh(const struct gmt_context *context, uint64_t size)
+enum gmtexposed gmt_fresh_contents(const struct gmt_context *context, uint64_t size)
 {
 	static _Atomic(cl_device_id) first;
 	static _Atomic uint8_t known[LARGEST + 1]; /* enum gmtexposed; 0: not tried yet */
@@ -62,7 +62,7 @@ enum gmtexposed gmt_fresh(const struct gmt_context *context, uint64_t size)
 	/* A callback may run under a lock that the driver's create needs. Other devices than the first are not tried. */
 	if (gmt_in_callback || !size || !device || (!atomic_compare_exchange_strong(&first, &none, device) && none != device))
 		return GMT_EXPOSED_UNTRIED;
-	unsigned at = size_for(context, size);
+	unsigned at = log2_size_to_try(context, size);
 	enum gmtexposed outcome = (enum gmtexposed)atomic_load_explicit(&known[at], memory_order_relaxed);
 	if (gmt_unlikely(outcome == GMT_EXPOSED_NO)) {
 		outcome = try_fresh(context, (size_t)1 << at);

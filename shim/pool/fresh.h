@@ -6,6 +6,6 @@
 #include "../registry/objects.h"
 
 /* Whether new memory of a size is zero, not zero, or untried: a process makes one trial for each power of two. */
-enum gmtexposed gmt_fresh(const struct gmt_context *context, uint64_t size);
+enum gmtexposed gmt_fresh_contents(const struct gmt_context *context, uint64_t size);
 
 #endif

@@ -27,28 +27,28 @@ struct symbols {
 	struct relocations calls, rel, rela;
 };
 
-static const void *address_in(const struct dl_phdr_info *file, ElfW(Addr) address)
+static const void *address_in_file(const struct dl_phdr_info *file, ElfW(Addr) address)
 {
 	return (const void *)(address < file->dlpi_addr ? address + file->dlpi_addr : address);
 }
 
-static void learn_entry(struct symbols *s, const struct dl_phdr_info *file, const ElfW(Dyn) *entry)
+static void learn_dynamic_entry(struct symbols *s, const struct dl_phdr_info *file, const ElfW(Dyn) *entry)
 {
 	switch (entry->d_tag) {
 	case DT_SYMTAB:
-		s->table = address_in(file, entry->d_un.d_ptr);
+		s->table = address_in_file(file, entry->d_un.d_ptr);
 		break;
 	case DT_STRTAB:
-		s->names = address_in(file, entry->d_un.d_ptr);
+		s->names = address_in_file(file, entry->d_un.d_ptr);
 		break;
 	case DT_HASH:
-		s->hash = address_in(file, entry->d_un.d_ptr);
+		s->hash = address_in_file(file, entry->d_un.d_ptr);
 		break;
 	case DT_GNU_HASH:
-		s->gnuhash = address_in(file, entry->d_un.d_ptr);
+		s->gnuhash = address_in_file(file, entry->d_un.d_ptr);
 		break;
 	case DT_JMPREL:
-		s->calls.first = address_in(file, entry->d_un.d_ptr);
+		s->calls.first = address_in_file(file, entry->d_un.d_ptr);
 		break;
 	case DT_PLTRELSZ:
 		s->calls.bytes = entry->d_un.d_val;
@@ -57,13 +57,13 @@ static void learn_entry(struct symbols *s, const struct dl_phdr_info *file, cons
 		s->calls.each = entry->d_un.d_val == DT_RELA ? sizeof(ElfW(Rela)) : sizeof(ElfW(Rel));
 		break;
 	case DT_REL:
-		s->rel.first = address_in(file, entry->d_un.d_ptr);
+		s->rel.first = address_in_file(file, entry->d_un.d_ptr);
 		break;
 	case DT_RELSZ:
 		s->rel.bytes = entry->d_un.d_val;
 		break;
 	case DT_RELA:
-		s->rela.first = address_in(file, entry->d_un.d_ptr);
+		s->rela.first = address_in_file(file, entry->d_un.d_ptr);
 		break;
 	case DT_RELASZ:
 		s->rela.bytes = entry->d_un.d_val;
@@ -81,11 +81,11 @@ static struct symbols symbols_of(const struct dl_phdr_info *file)
 		if (file->dlpi_phdr[i].p_type == PT_DYNAMIC)
 			entry = (const void *)(file->dlpi_addr + file->dlpi_phdr[i].p_vaddr);
 	for (; entry && entry->d_tag != DT_NULL; entry++)
-		learn_entry(&s, file, entry);
+		learn_dynamic_entry(&s, file, entry);
 	return s;
 }
 
-bool gmt_images_named(const char *function)
+bool gmt_images_is_create_name(const char *function)
 {
 	const char *rest = strncmp(function, "clCreateImage", strlen("clCreateImage")) == 0 ? function + strlen("clCreateImage") : "?";
 	return !*rest || strcmp(rest, "WithProperties") == 0;
@@ -93,10 +93,10 @@ bool gmt_images_named(const char *function)
 
 static bool imports_image_function(const struct symbols *s, size_t symbol)
 {
-	return s->table[symbol].st_shndx == SHN_UNDEF && gmt_images_named(s->names + s->table[symbol].st_name);
+	return s->table[symbol].st_shndx == SHN_UNDEF && gmt_images_is_create_name(s->names + s->table[symbol].st_name);
 }
 
-static size_t symbol_of(const ElfW(Rel) *relocation)
+static size_t symbol_of_relocation(const ElfW(Rel) *relocation)
 {
 	return __ELF_NATIVE_CLASS == 64 ? relocation->r_info >> 32 : relocation->r_info >> 8;
 }
@@ -104,7 +104,7 @@ static size_t symbol_of(const ElfW(Rel) *relocation)
 static bool relocates_image_function(const struct symbols *s, const struct relocations *r)
 {
 	for (size_t i = 0; r->first && r->each && i + r->each <= r->bytes; i += r->each)
-		if (imports_image_function(s, symbol_of((const void *)(r->first + i))))
+		if (imports_image_function(s, symbol_of_relocation((const void *)(r->first + i))))
 			return true;
 	return false;
 }
@@ -113,7 +113,7 @@ static bool relocates_image_function(const struct symbols *s, const struct reloc
  * The GNU hash table covers only the symbols that a file defines; the imported ones come before these. For a file that
  * defines nothing it does not say how many symbols there are, so we go through the relocations.
  */
-static int look_into(struct dl_phdr_info *file, size_t size, void *unused)
+static int find_image_imports(struct dl_phdr_info *file, size_t size, void *unused)
 {
 	(void)size, (void)unused;
 	struct symbols s = symbols_of(file);
@@ -127,7 +127,7 @@ static int look_into(struct dl_phdr_info *file, size_t size, void *unused)
 }
 
 /* The first file is enough: all have the same count. */
-static int count_loaded(struct dl_phdr_info *file, size_t size, void *loaded)
+static int read_loaded_count(struct dl_phdr_info *file, size_t size, void *loaded)
 {
 	if (size >= offsetof(struct dl_phdr_info, dlpi_adds) + sizeof file->dlpi_adds)
 		*(unsigned long long *)loaded = file->dlpi_adds;
@@ -139,10 +139,10 @@ bool gmt_images_can_be_made(void)
 	unsigned long long loaded = 1;
 	if (atomic_load_explicit(&gmt_images_wanted, memory_order_relaxed))
 		return true;
-	dl_iterate_phdr(count_loaded, &loaded);
+	dl_iterate_phdr(read_loaded_count, &loaded);
 	if (gmt_likely(atomic_load(&looked) == loaded))
 		return false;
-	bool found = dl_iterate_phdr(look_into, NULL) != 0;
+	bool found = dl_iterate_phdr(find_image_imports, NULL) != 0;
 	if (found)
 		atomic_store(&gmt_images_wanted, 1);
 	atomic_store(&looked, loaded);

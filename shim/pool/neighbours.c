@@ -16,7 +16,7 @@ static _Atomic uint32_t asking;
 static _Atomic uint64_t vain; /* when the latest ask that brought nothing was over */
 
 /* Not in a callback: the driver may wait for it. Not with --device-memory: other programs cannot add to that budget. */
-static bool may_ask(const struct gmtregion *region, uint64_t now)
+static bool may_ask_session(const struct gmtregion *region, uint64_t now)
 {
 	return region && gmt_session.config.neighbours && !gmt_in_callback && !gmt_session_is_quiet() &&
 	       !gmt_session.config.devicememory && now - atomic_load(&vain) > REST && !gmt_session_seccomp_installed() && !gmt_link_lost(0);
@@ -27,7 +27,7 @@ static bool ask_session(struct gmtregion *region, uint64_t need, uint64_t start)
 	uint32_t number = region->asks + 1;
 	__atomic_store_n(&region->lacks, need, __ATOMIC_RELAXED);
 	__atomic_store_n(&region->asks, number, __ATOMIC_RELEASE);
-	gmt_ring_bell();
+	gmt_ring_wake_session();
 	while (__atomic_load_n(&region->answered, __ATOMIC_ACQUIRE) != number)
 		if (gmt_now() - start > WAIT || gmt_session_is_quiet())
 			return false;
@@ -40,7 +40,7 @@ bool gmt_neighbours_relieve(uint64_t need)
 {
 	struct gmtregion *region = gmt_session.region;
 	uint64_t start = gmt_now();
-	if (!may_ask(region, start))
+	if (!may_ask_session(region, start))
 		return false;
 	while (atomic_exchange(&asking, 1)) { /* the memory that another thread is asking for may be enough for both */
 		if (gmt_now() - start > WAIT)

@@ -31,7 +31,7 @@ bool gmt_out_of_memory(cl_int error)
 }
 
 /* Whether blocks have reached the driver since the latest attempt began. */
-static bool freed_since(struct gmt_shortage *s)
+static bool was_memory_freed(struct gmt_shortage *s)
 {
 	uint64_t given = atomic_load(&gmt_given_back);
 	if (given == s->seen || s->others == OTHERS_MAX)
@@ -48,16 +48,16 @@ static bool freed_since(struct gmt_shortage *s)
 static bool wait_for_freed(struct gmt_shortage *s, _Atomic uint32_t *others, uint64_t most)
 {
 	uint64_t start = gmt_now();
-	while (!freed_since(s)) {
+	while (!was_memory_freed(s)) {
 		if (!atomic_load(others) || gmt_in_callback || gmt_now() - start > most)
-			return freed_since(s);
+			return was_memory_freed(s);
 		gmt_pause(MOMENT);
 	}
 	return true;
 }
 
 /* Gives ask bytes back, or more. False: nothing was left. */
-static bool give_back(struct gmt_shortage *s, uint64_t ask)
+static bool give_back_blocks(struct gmt_shortage *s, uint64_t ask)
 {
 	struct gmt_evictions evictions = {0};
 	int64_t number = GMT_CORE_EVICTS(drain(ask, &evictions), &evictions);
@@ -82,23 +82,23 @@ static bool give_back(struct gmt_shortage *s, uint64_t ask)
  * How many bytes to give back next: those that the budget lacks; else one block, and then each time as much as so far, so that at
  * most twice the need goes back.
  */
-static uint64_t next_step(const struct gmt_shortage *s, uint64_t need)
+static uint64_t next_give_back_bytes(const struct gmt_shortage *s, uint64_t need)
 {
-	uint64_t lacks = gmt_budget_lacks(need);
+	uint64_t lacks = gmt_budget_missing_bytes(need);
 	return lacks ? lacks : s->given ? s->given : 1;
 }
 
 void gmt_oom_forestall(uint64_t need)
 {
-	uint64_t crowded = gmt_pooling() ? gmt_budget_crowded(need) : 0;
+	uint64_t crowded = gmt_pooling() ? gmt_budget_crowded_bytes(need) : 0;
 	if (gmt_likely(!crowded))
 		return;
 	struct gmt_shortage s = gmt_shortage();
-	give_back(&s, crowded);
+	give_back_blocks(&s, crowded);
 }
 
 /* One thread drains at a time, unless that takes long. False: it took long. */
-static bool take_turn(void)
+static bool take_drain_turn(void)
 {
 	if (!atomic_exchange(&draining, 1))
 		return true;
@@ -111,12 +111,12 @@ static bool take_turn(void)
 	return true;
 }
 
-static bool drain(struct gmt_shortage *s, uint64_t need)
+static bool drain_or_wait(struct gmt_shortage *s, uint64_t need)
 {
-	if (freed_since(s) || wait_for_freed(s, &gmt_evict_leaving, WAIT_FOR_DRIVER))
+	if (was_memory_freed(s) || wait_for_freed(s, &gmt_evict_leaving, WAIT_FOR_DRIVER))
 		return true;
-	bool turn = take_turn();
-	bool some = freed_since(s) || give_back(s, next_step(s, need));
+	bool turn = take_drain_turn();
+	bool some = was_memory_freed(s) || give_back_blocks(s, next_give_back_bytes(s, need));
 	if (turn)
 		atomic_store(&draining, 0);
 	return some || wait_for_freed(s, &gmt_evict_running, WAIT_FOR_CORE) || wait_for_freed(s, &gmt_evict_leaving, WAIT_FOR_DRIVER);
@@ -127,5 +127,5 @@ bool gmt_oom_drain(struct gmt_shortage *s, cl_int error, uint64_t need)
 	if (!gmt_out_of_memory(error))
 		return false;
 	/* A command (need is 0) may lack something else than memory: other programs are not asked for that. */
-	return (gmt_pooling() && drain(s, need)) || (need && s->asked++ < ASKS_MAX && gmt_neighbours_relieve(need));
+	return (gmt_pooling() && drain_or_wait(s, need)) || (need && s->asked++ < ASKS_MAX && gmt_neighbours_relieve(need));
 }

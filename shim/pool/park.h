@@ -10,13 +10,13 @@
 #include "../registry/memory.h"
 
 /* Whether an unused sub-allocation, whose range goes back to the policy, may be parked. If not, the caller releases its sub-buffer. */
-bool gmt_park_may(const struct gmt_memory *memory);
+bool gmt_park_may_hold(const struct gmt_memory *memory);
 /* Parks memory, before the policy gets its range. Returns the sub-allocation that memory displaced, or NULL. */
 struct gmt_memory *gmt_park(struct gmt_memory *memory);
 /* Takes and claims the sub-allocation that is parked for a range; NULL: none is. */
 struct gmt_memory *gmt_park_take(const struct gmt_memory *slab, uint64_t offset, uint64_t size, cl_mem_flags flags);
 /* Takes a parked sub-allocation of a slab that is being released. *place is the position of the search, 0 at first. NULL: none is left. */
-struct gmt_memory *gmt_park_next(const struct gmt_memory *slab, uint32_t *place);
+struct gmt_memory *gmt_park_take_next_of_slab(const struct gmt_memory *slab, uint32_t *place);
 /* A sub-allocation has been claimed otherwise, and will be unregistered. */
 void gmt_park_forget(const struct gmt_memory *memory);
 

@@ -55,7 +55,7 @@ bool gmt_plan_pointer_eligible(const struct gmt_request_for *r)
 	return !gmt_ineligible(request);
 }
 
-static uint32_t class_among(const struct gmt_context *context, uint32_t count, cl_mem_flags flags)
+static uint32_t find_class(const struct gmt_context *context, uint32_t count, cl_mem_flags flags)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t class = atomic_load_explicit(&context->pool.class[i], memory_order_relaxed);
@@ -67,14 +67,14 @@ static uint32_t class_among(const struct gmt_context *context, uint32_t count, c
 
 uint32_t gmt_plan_class(struct gmt_context *context, cl_mem_flags flags)
 {
-	uint32_t class = class_among(context, atomic_load_explicit(&context->pool.classes, memory_order_acquire), flags);
+	uint32_t class = find_class(context, atomic_load_explicit(&context->pool.classes, memory_order_acquire), flags);
 	if (gmt_likely(class))
 		return class;
 	gmt_lock(&context->lock);
 	uint32_t count = atomic_load(&context->pool.classes);
-	class = class_among(context, count, flags);
+	class = find_class(context, count, flags);
 	if (!class && count < GMT_CLASSES_MAX && atomic_load(&context->life.holds)) {
-		class = gmt_class_new();
+		class = gmt_class_new_number();
 		atomic_store_explicit(&context->pool.class[count], flags << 32 | class, memory_order_relaxed);
 		atomic_store_explicit(&context->pool.classes, count + 1, memory_order_release);
 	}
@@ -92,7 +92,7 @@ static uint64_t largest_block(const struct gmt_request_for *r)
 /* Counts attempts to create a slab that have ended, well or not. */
 static _Atomic uint32_t settled;
 
-void gmt_plan_settled(void)
+void gmt_plan_wake_waiters(void)
 {
 	atomic_fetch_add(&settled, 1);
 	gmt_futex_wake(&settled, INT_MAX);
@@ -147,18 +147,18 @@ bool gmt_plan_for(const struct gmt_call *call, const struct gmt_request_for *r, 
 		});
 	if (ok) {
 		plan->number = number;
-		gmt_decision_known(number, call->start);
-		gmt_decision_known(plan->committed, call->start);
+		gmt_decision_note(number, call->start);
+		gmt_decision_note(plan->committed, call->start);
 		gmt_evict_all(&evictions);
 	}
 	return ok;
 }
 
-void gmt_plan_return(const struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan)
+void gmt_plan_return_block(const struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan)
 {
 	struct gmt_evictions evictions;
 	evictions.count = evictions.more = 0;
-	int64_t number = gmt_pool_give(plan->block, plan->size, false, call->start, &evictions);
+	int64_t number = gmt_pool_give_block(plan->block, plan->size, false, call->start, &evictions);
 	if (number > 0)
 		gmt_decision_write((struct gmtorderfields){
 			.order = GMT_ORDER_RETURN, .number = (uint64_t)number, .time = call->start, .decision = (uint64_t)plan->number,
@@ -169,7 +169,7 @@ void gmt_plan_return(const struct gmt_call *call, const struct gmt_request_for *
 		gmt_pool_fail();
 	else
 		gmt_evict_all(&evictions);
-	gmt_pool_recheck();
+	gmt_pool_abandon_if_off();
 }
 
 void gmt_plan_abort(const struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, bool grown)
@@ -189,5 +189,5 @@ void gmt_plan_abort(const struct gmt_call *call, const struct gmt_request_for *r
 			.slab = grown ? gmt_decision : 0,
 		});
 	if (plan->slabsize && !grown)
-		gmt_plan_settled();
+		gmt_plan_wake_waiters();
 }

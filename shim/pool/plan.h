@@ -22,9 +22,9 @@ uint32_t gmt_plan_class(struct gmt_context *context, cl_mem_flags flags);
 bool gmt_plan_for(const struct gmt_call *call, const struct gmt_request_for *r, uint32_t class, uint32_t align, bool again,
 		  struct gmt_plan *plan);
 /* A slab was created, or was not: wakes the plans that wait for one. */
-void gmt_plan_settled(void);
+void gmt_plan_wake_waiters(void);
 /* Gives back the block that was planned for r and already counts as in use, because it cannot serve r. */
-void gmt_plan_return(const struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan);
+void gmt_plan_return_block(const struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan);
 /* The plan for r cannot be carried out. grown: this thread's latest decision was that the plan's slab exists. */
 void gmt_plan_abort(const struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, bool grown);
 

@@ -30,7 +30,7 @@ static struct gmt_served serve_miss(struct gmt_call *call, const struct gmt_requ
 	if (!r->host || plan->size == r->size) /* the driver copies as much as it creates */
 		served.handle = gmt_driver_create(call, &block, error);
 	if (served.handle) {
-		if (gmt_decision_known(GMT_CORE(commit(plan, (uint64_t)(uintptr_t)served.handle)), call->last))
+		if (gmt_decision_note(GMT_CORE(commit(plan, (uint64_t)(uintptr_t)served.handle)), call->last))
 			return served;
 		gmt_pool_fail();
 		served.block = 0;
@@ -65,7 +65,7 @@ static bool init_contents(struct gmt_call *call, const struct gmt_request_for *r
 	else if (r->image)
 		ok = r->host ? gmt_upload_image(r->context, handle, r->image->desc, r->host) : gmt_scrub_image(r->context, handle, r->image->desc);
 	else
-		ok = r->host ? gmt_upload(r->context, handle, r->size, r->host) : gmt_scrub(r->context, handle, plan->size);
+		ok = r->host ? gmt_upload_buffer(r->context, handle, r->size, r->host) : gmt_scrub_buffer(r->context, handle, plan->size);
 	gmt_driver_returned(call);
 	return ok;
 }
@@ -87,7 +87,7 @@ static bool serve_hit(struct gmt_call *call, const struct gmt_request_for *r, co
 		return true;
 	}
 	gmt_memory_set_pooled(memory);
-	gmt_plan_return(call, r, plan);
+	gmt_plan_return_block(call, r, plan);
 	return false;
 }
 
@@ -97,7 +97,7 @@ void gmt_pool_create(struct gmt_call *call, const struct gmt_request_for *r, str
 	const struct gmt_shape_class *shape = gmt_request_shape(r);
 	uint32_t class = !open ? 0 : gmt_likely(!shape) ? gmt_plan_class(r->context, r->flags) : shape->class;
 	if (!class) {
-		gmt_call_timed(call);
+		gmt_call_driver_begins(call);
 		*served = serve_directly(call, r, error);
 		if (served->handle && !gmt_session.config.pooling) { /* as a policy would have seen it */
 			served->outcome = GMT_OUTCOME_MISS;
@@ -109,14 +109,14 @@ void gmt_pool_create(struct gmt_call *call, const struct gmt_request_for *r, str
 	struct gmt_plan plan;
 	uint32_t align = gmt_suballoc_align(r);
 	bool planned = gmt_plan_for(call, r, class, align, false, &plan);
-	gmt_call_read(call);
+	gmt_call_read_clock(call);
 	if (planned && plan.slab) {
 		if (gmt_suballoc_create(call, r, &plan, served)) {
 			*error = CL_SUCCESS;
 			return;
 		}
 		planned = gmt_pooling() && gmt_plan_for(call, r, class, 0, true, &plan); /* a whole block needs less memory */
-		gmt_call_read(call);
+		gmt_call_read_clock(call);
 	}
 	if (!planned) {
 		if (gmt_pooling())

@@ -9,7 +9,7 @@
 #include "evict.h"
 #include "release.h"
 
-static cl_int let_go(struct gmt_call *call, struct gmt_memory *memory)
+static cl_int release_with_parents(struct gmt_call *call, struct gmt_memory *memory)
 {
 	struct gmt_memory *parent = memory->parent;
 	cl_int err = gmt_release_memory(call, memory);
@@ -19,16 +19,16 @@ static cl_int let_go(struct gmt_call *call, struct gmt_memory *memory)
 }
 
 /* The last pin goes of memory that the driver has already released. */
-static void last_pin_gone(struct gmt_call *call, struct gmt_memory *memory)
+static void end_after_last_pin(struct gmt_call *call, struct gmt_memory *memory)
 {
 	struct gmt_memory *parent = memory->parent, *slab = memory->slab;
 	struct gmtreleasefields release = gmt_release_fields(call, memory);
 	if (slab)
 		gmt_alias_end(memory);
-	gmt_budget_give(gmt_memory_unregister(memory));
+	gmt_budget_give_back(gmt_memory_unregister(memory));
 	if (slab) /* a sub-allocation that the core does not know */
-		gmt_suballoc_gone(slab);
-	gmt_release_write(&release, CL_SUCCESS, gmt_now());
+		gmt_suballoc_note_gone(slab);
+	gmt_release_write_event(&release, CL_SUCCESS, gmt_now());
 	if (parent)
 		gmt_references_unpin(call, parent);
 }
@@ -38,9 +38,9 @@ void gmt_references_unpin(struct gmt_call *call, struct gmt_memory *memory)
 	if (atomic_fetch_sub(&memory->pins, 1) != 1)
 		return;
 	if (memory->block)
-		let_go(call, memory);
+		release_with_parents(call, memory);
 	else
-		last_pin_gone(call, memory);
+		end_after_last_pin(call, memory);
 }
 
 /*
@@ -51,18 +51,18 @@ cl_int gmt_references_end(struct gmt_call *call, struct gmt_memory *memory)
 {
 	bool again = atomic_exchange(&memory->released_once, 1), ours = memory->block && !again;
 	if (gmt_likely(!again && atomic_load(&memory->pins) == 1)) /* no one can create further sub-buffers */
-		return let_go(call, memory);
+		return release_with_parents(call, memory);
 	if (memory->slab && !again && atomic_load(&memory->maps) > 0)
 		gmt_finding(GMT_DIAG_STILL_MAPPED, "clReleaseMemObject", memory, CL_SUCCESS);
 	struct gmtreleasefields release = gmt_release_fields(call, memory);
 	release.outcome = GMT_OUTCOME_PINNED;
 	cl_int err = ours ? CL_SUCCESS : gmt_driver.clReleaseMemObject(gmt_memory_handle(memory));
 	if (atomic_fetch_sub(&memory->pins, 1) != 1) {
-		gmt_release_write(&release, err, gmt_now());
+		gmt_release_write_event(&release, err, gmt_now());
 		return err;
 	}
 	if (memory->block)
-		return let_go(call, memory);
-	last_pin_gone(call, memory);
+		return release_with_parents(call, memory);
+	end_after_last_pin(call, memory);
 	return err;
 }

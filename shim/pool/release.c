@@ -43,7 +43,7 @@ struct gmtreleasefields gmt_release_fields(const struct gmt_call *call, const st
 	};
 }
 
-void gmt_release_write(struct gmtreleasefields *release, cl_int status, uint64_t now)
+void gmt_release_write_event(struct gmtreleasefields *release, cl_int status, uint64_t now)
 {
 	release->status = gmt_clamp16(status);
 	release->duration = gmt_took(release->time, now);
@@ -56,10 +56,10 @@ void gmt_release_write(struct gmtreleasefields *release, cl_int status, uint64_t
 static void write_release(struct gmtreleasefields *release, enum gmtoutcome outcome, cl_int status, uint64_t now)
 {
 	release->outcome = outcome;
-	gmt_release_write(release, status, now);
+	gmt_release_write_event(release, status, now);
 }
 
-static cl_int to_driver(struct gmtreleasefields *release, struct gmt_memory *memory)
+static cl_int release_to_driver(struct gmtreleasefields *release, struct gmt_memory *memory)
 {
 	struct gmt_leaving leaving = gmt_memory_leave(memory);
 	cl_int err = gmt_driver_release(&leaving);
@@ -80,14 +80,14 @@ static cl_int discard_block(struct gmtreleasefields *release, struct gmt_memory 
 		.reason = GMT_EVICT_STATE,
 	};
 	struct gmt_leaving leaving = gmt_memory_leave(memory);
-	if (!gmt_decision_known(GMT_CORE(forget(release->block)), release->time))
+	if (!gmt_decision_note(GMT_CORE(forget(release->block)), release->time))
 		gmt_pool_fail();
 	write_release(release, GMT_OUTCOME_REFUSED, CL_SUCCESS, gmt_now());
 	return gmt_evict_block(&eviction, leaving);
 }
 
 /* Returns a block to the policy. Its evictions are released after the event, so that no one waits for them. */
-static cl_int to_pool(struct gmtreleasefields *release, struct gmt_memory *memory, const struct gmt_uses *uses)
+static cl_int release_to_pool(struct gmtreleasefields *release, struct gmt_memory *memory, const struct gmt_uses *uses)
 {
 	bool busy = release->would_race && !gmt_session.config.ungated;
 	struct gmt_cooled what = {.block = release->block, .size = memory->granted, .tag = release->tag, .handle = gmt_memory_handle(memory)};
@@ -95,7 +95,7 @@ static cl_int to_pool(struct gmtreleasefields *release, struct gmt_memory *memor
 	struct gmt_evictions evictions;
 	evictions.count = evictions.more = 0;
 	gmt_memory_set_pooled(memory); /* first: from here on it may have a new owner */
-	if (!gmt_decision_known(gmt_pool_give(release->block, what.size, busy, release->time, &evictions), release->time)) {
+	if (!gmt_decision_note(gmt_pool_give_block(release->block, what.size, busy, release->time, &evictions), release->time)) {
 		gmt_pool_fail(); /* which releases the block */
 		write_release(release, GMT_OUTCOME_REFUSED, CL_SUCCESS, gmt_now());
 		return CL_SUCCESS;
@@ -107,12 +107,12 @@ static cl_int to_pool(struct gmtreleasefields *release, struct gmt_memory *memor
 	if (busy && !refused)
 		gmt_cooling_add(&what, uses, context);
 	gmt_evict_all(&evictions);
-	gmt_pool_recheck();
+	gmt_pool_abandon_if_off();
 	return CL_SUCCESS;
 }
 
 /* Whether commands may still use the memory, and if so, whether all later commands of the context run after them. */
-static enum gmt_flight flight_of(const struct gmt_uses *uses, struct gmt_context *context)
+static enum gmt_flight flight_state(const struct gmt_uses *uses, struct gmt_context *context)
 {
 	enum gmt_flight flight = gmt_uses_state(uses, context);
 	if (flight != GMT_FLIGHT_ORDERED || gmt_uses_hand_out(uses, context))
@@ -132,7 +132,7 @@ struct deferred {
 	bool incomplete;       /* markers cover only some of its commands: polling ends it */
 };
 
-static void one_less(struct deferred *d)
+static void count_marker_ended(struct deferred *d)
 {
 	if (atomic_fetch_sub(&d->left, 1) != 1)
 		return;
@@ -146,12 +146,12 @@ static void CL_CALLBACK marker_ended(cl_event event, cl_int status, void *data)
 	(void)event, (void)status;
 	int inside = gmt_inside;
 	gmt_inside = 1;
-	one_less(data);
+	count_marker_ended(data);
 	gmt_inside = inside;
 }
 
 /* False if nothing will report that the use is over. */
-static bool put_marker(const struct gmt_use *use, struct deferred *d)
+static bool put_end_marker(const struct gmt_use *use, struct deferred *d)
 {
 	struct gmt_queue *queue = use->queue;
 	if (!gmt_lock_driver(&queue->lock))
@@ -180,8 +180,8 @@ static void defer_release(const struct gmt_cooled *what, const struct gmt_uses *
 	d->incomplete = uses->many;
 	atomic_store(&d->left, 1);
 	for (uint32_t i = 0; i < uses->count; i++)
-		d->incomplete |= !put_marker(&uses->use[i], d);
-	one_less(d);
+		d->incomplete |= !put_end_marker(&uses->use[i], d);
+	count_marker_ended(d);
 }
 
 /* How to treat a sub-allocation that the program has released. */
@@ -192,7 +192,7 @@ struct fate {
 	bool parked;   /* its sub-buffer waits for the next request for its range */
 };
 
-static struct fate fate_of(const struct gmt_memory *memory, enum gmt_flight flight)
+static struct fate fate_of_memory(const struct gmt_memory *memory, enum gmt_flight flight)
 {
 	const struct gmt_context *context = memory->context;
 	bool failed = atomic_load(&context->pool.closed); /* the driver no longer reports the ends of commands */
@@ -200,7 +200,7 @@ static struct fate fate_of(const struct gmt_memory *memory, enum gmt_flight flig
 	bool ordered = flight == GMT_FLIGHT_ORDERED && !gmt_scrubs(context); /* our scrub would not be ordered after the commands */
 	bool pending = flight != GMT_FLIGHT_DONE && !ordered && !gmt_session.config.ungated;
 	return (struct fate){
-		.parked = !unfit && flight != GMT_FLIGHT_BUSY && !gmt_scrubs(context) && gmt_park_may(memory),
+		.parked = !unfit && flight != GMT_FLIGHT_BUSY && !gmt_scrubs(context) && gmt_park_may_hold(memory),
 		.busy = unfit || pending,
 		.forever = unfit,
 		.deferred = !failed && flight != GMT_FLIGHT_DONE && atomic_load(&memory->has_destructor),
@@ -211,12 +211,12 @@ static struct fate fate_of(const struct gmt_memory *memory, enum gmt_flight flig
  * Returns the range of a sub-allocation to the policy. Evictions and the end of the cooling come after the event, because another
  * thread may record them as soon as the policy has the range. Returns the time of the event.
  */
-static uint64_t give_range(struct gmtreleasefields *release, const struct gmt_cooled *what, const struct gmt_uses *uses,
+static uint64_t give_range_to_core(struct gmtreleasefields *release, const struct gmt_cooled *what, const struct gmt_uses *uses,
 		       struct gmt_context *context, struct fate fate, cl_int status)
 {
 	struct gmt_evictions evictions;
 	evictions.count = evictions.more = 0;
-	bool given = gmt_decision_known(gmt_pool_give(what->block, what->size, fate.busy, release->time, &evictions), release->time);
+	bool given = gmt_decision_note(gmt_pool_give_block(what->block, what->size, fate.busy, release->time, &evictions), release->time);
 	if (!given)
 		gmt_pool_fail();
 	uint64_t now = release->time + gmt_elapsed(release->time, gmt_about_now());
@@ -235,13 +235,13 @@ static cl_int release_suballoc(struct gmtreleasefields *release, struct gmt_memo
 	release->sub_allocation = memory->block != 0;
 	if (!memory->block || !gmt_pooling()) {
 		gmt_alias_end(memory);
-		cl_int err = to_driver(release, memory);
-		gmt_suballoc_gone(slab);
+		cl_int err = release_to_driver(release, memory);
+		gmt_suballoc_note_gone(slab);
 		return err;
 	}
 	struct gmt_uses uses = gmt_uses_of(memory);
-	enum gmt_flight flight = flight_of(&uses, context);
-	struct fate fate = fate_of(memory, flight);
+	enum gmt_flight flight = flight_state(&uses, context);
+	struct fate fate = fate_of_memory(memory, flight);
 	struct gmt_cooled what = {
 		.block = release->block,
 		.size = memory->granted,
@@ -259,13 +259,13 @@ static cl_int release_suballoc(struct gmtreleasefields *release, struct gmt_memo
 		gmt_suballoc_release_parked(gmt_park(memory));
 	else
 		err = gmt_suballoc_end(memory);
-	uint64_t now = give_range(release, &what, &uses, context, fate, err);
+	uint64_t now = give_range_to_core(release, &what, &uses, context, fate, err);
 	if (fate.deferred)
 		defer_release(&what, &uses);
 	else if (!fate.parked)
 		gmt_slab_unpin(slab);
-	gmt_frag_stats(now, false);
-	gmt_pool_recheck();
+	gmt_frag_stats_write(now, false);
+	gmt_pool_abandon_if_off();
 	return err;
 }
 
@@ -279,15 +279,15 @@ cl_int gmt_release_memory(struct gmt_call *call, struct gmt_memory *memory)
 	if (gmt_unlikely(mapped && !shared)) /* shared memory may be freed so */
 		gmt_finding(GMT_DIAG_STILL_MAPPED, "clReleaseMemObject", memory, CL_SUCCESS);
 	if (!memory->block || !gmt_pooling())
-		return to_driver(&release, memory);
+		return release_to_driver(&release, memory);
 	if (mapped || atomic_load(&memory->no_reuse) || atomic_load(&context->order.command_buffers) || atomic_load(&context->pool.closed))
 		return discard_block(&release, memory);
 	struct gmt_uses uses = gmt_uses_of(memory);
 	/* The host may write to shared memory at any time, so it must be idle: an order of commands is not enough. */
-	enum gmt_flight flight = gmt_unlikely(shared) ? gmt_uses_state(&uses, NULL) : flight_of(&uses, context);
+	enum gmt_flight flight = gmt_unlikely(shared) ? gmt_uses_state(&uses, NULL) : flight_state(&uses, context);
 	release.would_race = flight == GMT_FLIGHT_BUSY;
 	release.ordered = flight == GMT_FLIGHT_ORDERED;
-	return to_pool(&release, memory, &uses);
+	return release_to_pool(&release, memory, &uses);
 }
 
 /* No more requests of a class come. */
@@ -320,7 +320,7 @@ void gmt_release_context(struct gmt_context *context)
 	uint32_t wakes = context->life.wakes;
 	bool sleeps = atomic_load(&context->life.holds) == 0;
 	gmt_unlock(&context->lock);
-	gmt_cooling_drop(context);
+	gmt_cooling_drop_context(context);
 	uint64_t classes[GMT_CLASSES_MAX];
 	gmt_lock(&context->lock); /* requests of another thread add none to a context that sleeps, and new ones to one that wakes */
 	uint32_t count = atomic_exchange(&context->pool.classes, 0);
@@ -339,7 +339,7 @@ void gmt_release_context(struct gmt_context *context)
 	if (sleeps && atomic_load(&context->life.holds) == 0 && context->life.wakes == wakes)
 		atomic_store(&context->life.asleep, true);
 	gmt_unlock(&context->lock);
-	gmt_queue_drop(context);
+	gmt_context_drop_markers(context);
 	gmt_upload_drop_queue(context);
 	gmt_idle_go();
 }

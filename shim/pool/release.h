@@ -11,7 +11,7 @@ cl_int gmt_release_memory(struct gmt_call *call, struct gmt_memory *memory);
 /* The fields of a RELEASE event. memory: NULL if unknown. Call it while the entry is certain to exist. */
 struct gmtreleasefields gmt_release_fields(const struct gmt_call *call, const struct gmt_memory *memory);
 /* Writes the event. now: ns. */
-void gmt_release_write(struct gmtreleasefields *release, cl_int status, uint64_t now);
+void gmt_release_write_event(struct gmtreleasefields *release, cl_int status, uint64_t now);
 /* The context goes to sleep, or was terminated: each pooled block would keep it alive in the driver. */
 void gmt_release_context(struct gmt_context *context);
 

@@ -28,7 +28,7 @@ struct gmt_shapes {
 	int16_t images, pointers;
 };
 
-uint32_t gmt_class_new(void)
+uint32_t gmt_class_new_number(void)
 {
 	static _Atomic uint32_t classes;
 	return atomic_fetch_add(&classes, 1) + 1;
@@ -51,7 +51,7 @@ struct gmt_shape gmt_shape_of(cl_mem_flags flags, const cl_image_format *format,
 }
 
 /* Never 0. */
-static uint64_t hash_of(const struct gmt_shape *shape)
+static uint64_t hash_of_shape(const struct gmt_shape *shape)
 {
 	uint64_t hash = 0;
 	for (size_t i = 0; i < sizeof shape->word / sizeof shape->word[0]; i++) {
@@ -62,7 +62,7 @@ static uint64_t hash_of(const struct gmt_shape *shape)
 }
 
 /* The entry of a shape without a class with hash, near its place; with hash 0, an empty entry. NULL: there is none. */
-static struct made *made_of(struct gmt_shapes *s, uint64_t near, uint64_t hash)
+static struct made *find_made(struct gmt_shapes *s, uint64_t near, uint64_t hash)
 {
 	for (uint64_t i = 0; i < WAYS; i++)
 		if (s->made[(near + i) % PLACES].hash == hash)
@@ -75,14 +75,14 @@ static struct known *add_known(struct gmt_shapes *s, uint64_t hash, const struct
 	struct known **place = &s->known[hash % PLACES], *known = malloc(sizeof *known);
 	if (!known)
 		return NULL;
-	*known = (struct known){*place, *shape, {.size = size, .class = gmt_class_new()}};
+	*known = (struct known){*place, *shape, {.size = size, .class = gmt_class_new_number()}};
 	*place = known;
 	return known;
 }
 
 static struct known *add_class(struct gmt_shapes *s, uint64_t hash, const struct gmt_shape *shape)
 {
-	struct made *made = made_of(s, hash, hash);
+	struct made *made = find_made(s, hash, hash);
 	if (!made || s->images == CLASSES_MAX)
 		return NULL;
 	struct known *known = add_known(s, hash, shape, made->size);
@@ -102,16 +102,16 @@ static struct known *find_class(struct gmt_shapes *s, uint64_t hash, const struc
 	return known;
 }
 
-static struct gmt_shapes *shapes_of(struct gmt_context *context)
+static struct gmt_shapes *shapes_of_context(struct gmt_context *context)
 {
 	if (!context->pool.shapes && atomic_load(&context->life.holds))
 		context->pool.shapes = calloc(1, sizeof *context->pool.shapes);
 	return context->pool.shapes;
 }
 
-bool gmt_shape_find(struct gmt_context *context, const struct gmt_shape *shape, struct gmt_shape_class *out)
+bool gmt_shape_find_class(struct gmt_context *context, const struct gmt_shape *shape, struct gmt_shape_class *out)
 {
-	uint64_t hash = hash_of(shape);
+	uint64_t hash = hash_of_shape(shape);
 	gmt_lock(&context->lock);
 	struct gmt_shapes *s = context->pool.shapes;
 	struct known *known = find_class(s, hash, shape);
@@ -123,11 +123,11 @@ bool gmt_shape_find(struct gmt_context *context, const struct gmt_shape *shape, 
 	return known != NULL;
 }
 
-bool gmt_shape_of_pointers(struct gmt_context *context, const struct gmt_shape *shape, struct gmt_shape_class *out)
+bool gmt_shape_find_pointer_class(struct gmt_context *context, const struct gmt_shape *shape, struct gmt_shape_class *out)
 {
-	uint64_t hash = hash_of(shape);
+	uint64_t hash = hash_of_shape(shape);
 	gmt_lock(&context->lock);
-	struct gmt_shapes *s = shapes_of(context);
+	struct gmt_shapes *s = shapes_of_context(context);
 	struct known *known = find_class(s, hash, shape);
 	if (!known && s && s->pointers > -POINTERS_MAX && (known = add_known(s, hash, shape, 0)))
 		known->class.number = --s->pointers;
@@ -137,9 +137,9 @@ bool gmt_shape_of_pointers(struct gmt_context *context, const struct gmt_shape *
 	return known != NULL;
 }
 
-void gmt_shape_succeeded(struct gmt_context *context, const struct gmt_shape *shape)
+void gmt_shape_note_succeeded(struct gmt_context *context, const struct gmt_shape *shape)
 {
-	uint64_t hash = hash_of(shape);
+	uint64_t hash = hash_of_shape(shape);
 	gmt_lock(&context->lock);
 	struct known *known = find_class(context->pool.shapes, hash, shape);
 	if (known)
@@ -147,16 +147,16 @@ void gmt_shape_succeeded(struct gmt_context *context, const struct gmt_shape *sh
 	gmt_unlock(&context->lock);
 }
 
-void gmt_shape_made(struct gmt_context *context, const struct gmt_shape *shape, uint64_t size)
+void gmt_shape_note_made(struct gmt_context *context, const struct gmt_shape *shape, uint64_t size)
 {
-	uint64_t hash = hash_of(shape);
+	uint64_t hash = hash_of_shape(shape);
 	if (!size)
 		return;
 	gmt_lock(&context->lock);
-	struct gmt_shapes *s = shapes_of(context);
-	struct made *made = s ? made_of(s, hash, hash) : NULL;
+	struct gmt_shapes *s = shapes_of_context(context);
+	struct made *made = s ? find_made(s, hash, hash) : NULL;
 	if (s && !made)
-		made = made_of(s, hash, 0);
+		made = find_made(s, hash, 0);
 	if (s && !made)
 		made = &s->made[(hash + s->turn++ % WAYS) % PLACES];
 	if (made)

@@ -23,17 +23,17 @@ struct gmt_shape_class {
 };
 
 /* The number of a new class, of images or buffers. */
-uint32_t gmt_class_new(void);
+uint32_t gmt_class_new_number(void);
 
 struct gmt_shape gmt_shape_of(cl_mem_flags flags, const cl_image_format *format, const cl_image_desc *desc);
 /* False: there was no image of that shape, or there are too many shapes. */
-bool gmt_shape_find(struct gmt_context *context, const struct gmt_shape *shape, struct gmt_shape_class *out);
+bool gmt_shape_find_class(struct gmt_context *context, const struct gmt_shape *shape, struct gmt_shape_class *out);
 /* The same for shared memory, whose class is made if there is none. False: there are too many. */
-bool gmt_shape_of_pointers(struct gmt_context *context, const struct gmt_shape *shape, struct gmt_shape_class *out);
+bool gmt_shape_find_pointer_class(struct gmt_context *context, const struct gmt_shape *shape, struct gmt_shape_class *out);
 /* The driver has made memory of that class. */
-void gmt_shape_succeeded(struct gmt_context *context, const struct gmt_shape *shape);
+void gmt_shape_note_succeeded(struct gmt_context *context, const struct gmt_shape *shape);
 /* The driver has made an image of that shape. */
-void gmt_shape_made(struct gmt_context *context, const struct gmt_shape *shape, uint64_t size);
+void gmt_shape_note_made(struct gmt_context *context, const struct gmt_shape *shape, uint64_t size);
 /* Forgets all shapes of a context; visit gets each class, with its flags. */
 void gmt_shapes_drop(struct gmt_context *context,
 		     void (*visit)(struct gmt_context *context, cl_mem_flags flags, const struct gmt_shape_class *class));

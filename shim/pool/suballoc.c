@@ -30,7 +30,7 @@ uint32_t gmt_suballoc_align(const struct gmt_request_for *r)
 	return can && atomic_load_explicit(&context->tried.parts, memory_order_relaxed) != GMT_PARTS_NONE ? context->devices.align : 0;
 }
 
-static void write_slab(const struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, uint64_t cost,
+static void write_slab_event(const struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, uint64_t cost,
 		       cl_int status)
 {
 	struct gmtevent event = GMT_EVENT_SLAB(.time = call->last, .duration = gmt_clamp32(cost), .cost = gmt_clamp32(cost),
@@ -41,7 +41,7 @@ static void write_slab(const struct gmt_call *call, const struct gmt_request_for
 }
 
 /* Registers a slab, pinned for the pool and for the sub-allocation that it is created for. */
-static struct gmt_memory *enter_slab(const struct gmt_request_for *r, const struct gmt_plan *plan, cl_mem handle, struct gmt_store *store)
+static struct gmt_memory *register_slab(const struct gmt_request_for *r, const struct gmt_plan *plan, cl_mem handle, struct gmt_store *store)
 {
 	struct gmt_memory *slab = gmt_memory_add(handle, true);
 	if (!slab)
@@ -75,7 +75,7 @@ static cl_mem create_slab(struct gmt_call *call, const struct gmt_request_for *w
 	if (gmt_store_serves(*store, handle))
 		return handle;
 	if (handle)
-		gmt_budget_give(whole->size);
+		gmt_budget_give_back(whole->size);
 	return NULL;
 }
 
@@ -88,16 +88,16 @@ static struct gmt_memory *add_slab(struct gmt_call *call, const struct gmt_reque
 	uint64_t before = call->driver;
 	cl_int error = CL_SUCCESS;
 	cl_mem handle = create_slab(call, &whole, &store, &error);
-	write_slab(call, r, plan, call->driver - before, handle ? CL_SUCCESS : error);
-	struct gmt_memory *slab = handle ? enter_slab(r, plan, handle, store) : NULL;
+	write_slab_event(call, r, plan, call->driver - before, handle ? CL_SUCCESS : error);
+	struct gmt_memory *slab = handle ? register_slab(r, plan, handle, store) : NULL;
 	if (handle && !slab) {
 		gmt_driver.clReleaseMemObject(handle);
-		gmt_budget_give(plan->slabsize);
+		gmt_budget_give_back(plan->slabsize);
 	}
 	if (!slab)
 		return NULL;
-	if (gmt_decision_known(GMT_CORE(grown(plan, (uint64_t)(uintptr_t)handle)), call->last)) {
-		gmt_plan_settled();
+	if (gmt_decision_note(GMT_CORE(grown(plan, (uint64_t)(uintptr_t)handle)), call->last)) {
+		gmt_plan_wake_waiters();
 		return slab;
 	}
 	gmt_pool_fail(); /* which drops the pool's pin */
@@ -137,7 +137,7 @@ static bool carve_slab(struct gmt_call *call, const struct gmt_request_for *r, c
 		create_subbuffer(call, r, plan, served);
 	if (!served->handle || plan->fresh || !gmt_scrubs(r->context))
 		return served->handle != NULL;
-	bool clean = gmt_scrub(r->context, served->handle, r->size);
+	bool clean = gmt_scrub_buffer(r->context, served->handle, r->size);
 	gmt_driver_returned(call);
 	if (clean)
 		return true;
@@ -148,12 +148,12 @@ static bool carve_slab(struct gmt_call *call, const struct gmt_request_for *r, c
 }
 
 /* Aborts the plan. */
-static bool give_up(const struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, struct gmt_served *served)
+static bool abort_plan(const struct gmt_call *call, const struct gmt_request_for *r, const struct gmt_plan *plan, struct gmt_served *served)
 {
 	struct gmt_memory *slab = served->slab;
 	served->slab = NULL;
 	if (plan->committed)
-		gmt_plan_return(call, r, plan);
+		gmt_plan_return_block(call, r, plan);
 	else
 		gmt_plan_abort(call, r, plan, slab && plan->slabsize);
 	if (slab)
@@ -165,13 +165,13 @@ bool gmt_suballoc_create(struct gmt_call *call, const struct gmt_request_for *r,
 {
 	bool may = gmt_trial(r->context);
 	if (gmt_unlikely(plan->slabsize))
-		gmt_call_read(call); /* without the time that trials took */
+		gmt_call_read_clock(call); /* without the time that trials took */
 	if (may && plan->slabsize)
 		served->slab = add_slab(call, r, plan);
 	else if (may)
 		served->slab = gmt_memory_pin((const void *)(uintptr_t)plan->handle, plan->slab);
 	if (!served->slab || !carve_slab(call, r, plan, served))
-		return give_up(call, r, plan, served);
+		return abort_plan(call, r, plan, served);
 	served->granted = plan->size;
 	served->block = plan->block;
 	served->offset = plan->offset;
@@ -179,12 +179,12 @@ bool gmt_suballoc_create(struct gmt_call *call, const struct gmt_request_for *r,
 	served->reason = plan->reason;
 	served->route = plan->route;
 	served->written = plan->fresh;
-	if (gmt_unlikely(!plan->committed) && !gmt_decision_known(GMT_CORE(commit(plan, (uint64_t)(uintptr_t)served->handle)), call->last)) {
+	if (gmt_unlikely(!plan->committed) && !gmt_decision_note(GMT_CORE(commit(plan, (uint64_t)(uintptr_t)served->handle)), call->last)) {
 		gmt_pool_fail();
 		served->block = 0;
 		served->outcome = GMT_OUTCOME_DRIVER;
 	}
-	gmt_frag_stats(call->last, plan->slabsize != 0);
+	gmt_frag_stats_write(call->last, plan->slabsize != 0);
 	return true;
 }
 

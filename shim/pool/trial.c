@@ -35,7 +35,7 @@ struct sample {
 	bool old;
 };
 
-static cl_uint references_of(cl_context context)
+static cl_uint context_references(cl_context context)
 {
 	cl_uint count = 0;
 	return gmt_driver.clGetContextInfo(context, CL_CONTEXT_REFERENCE_COUNT, sizeof count, &count, NULL) == CL_SUCCESS ? count : 0;
@@ -44,15 +44,15 @@ static cl_uint references_of(cl_context context)
 /* The context's references once they are as expected: PoCL's commands complete before they release their queue. Waits 10 ms at most. */
 static cl_uint settled_references(cl_context context, cl_uint expected)
 {
-	cl_uint count = references_of(context);
+	cl_uint count = context_references(context);
 	for (int i = 0; i < 100 && count > expected; i++) {
 		gmt_pause(100000);
-		count = references_of(context);
+		count = context_references(context);
 	}
 	return count;
 }
 
-static cl_mem part_of(const struct sample *s, size_t origin, size_t size)
+static cl_mem create_part(const struct sample *s, size_t origin, size_t size)
 {
 	cl_buffer_region region = {origin, size};
 	cl_int err = CL_SUCCESS;
@@ -75,8 +75,8 @@ static bool sample_open(struct sample *s)
 	s->whole = gmt_driver.clCreateBuffer(s->context, s->store ? CL_MEM_USE_HOST_PTR : CL_MEM_COPY_HOST_PTR, s->size,
 					     s->store ? s->store : s->want, &err);
 	for (size_t i = 0; s->whole && i < 2; i++)
-		s->part[i] = part_of(s, (i + 1) * s->at, 3 * PIECE);
-	s->idle = references_of(s->context);
+		s->part[i] = create_part(s, (i + 1) * s->at, 3 * PIECE);
+	s->idle = context_references(s->context);
 	return s->queue && s->part[0] && s->part[1];
 }
 
@@ -122,7 +122,7 @@ static bool parts_pass(struct sample *s)
 	return ok && reads_as(s, s->part[0], first, 3 * PIECE) && reads_as(s, s->whole, s->want, s->size) && maps_as(s, s->part[1], second);
 }
 
-static cl_mem image_of(struct sample *s, cl_mem buffer)
+static cl_mem create_image_of(struct sample *s, cl_mem buffer)
 {
 	const cl_image_format format = {CL_RGBA, CL_UNSIGNED_INT8};
 	const cl_image_desc desc = {.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER, .image_width = PIECE / 4, .mem_object = buffer};
@@ -187,7 +187,7 @@ static bool aliases_pass(struct sample *like)
 	bool ok = sample_open(&s) && parts_pass(&s);
 	cl_int err = CL_SUCCESS;
 	cl_mem alias = ok ? gmt_driver.clCreateBuffer(s.context, CL_MEM_USE_HOST_PTR, 3 * PIECE, s.store + s.at, &err) : NULL;
-	cl_mem image = alias ? image_of(like, alias) : NULL;
+	cl_mem image = alias ? create_image_of(like, alias) : NULL;
 	ok = image && alias_passes(&s, image);
 	if (image)
 		gmt_driver.clReleaseMemObject(image);
@@ -221,13 +221,13 @@ static enum gmt_parts try_images(struct sample *s)
 	if (is_early_pocl(s->device))
 		return GMT_PARTS_WITHOUT_IMAGES;
 	cl_uint before = settled_references(s->context, s->idle);
-	cl_mem of_whole = image_of(s, s->whole);
+	cl_mem of_whole = create_image_of(s, s->whole);
 	if (!of_whole)
 		return GMT_PARTS_ALL;
 	gmt_driver.clReleaseMemObject(of_whole);
-	cl_uint after = references_of(s->context);
+	cl_uint after = context_references(s->context);
 	s->kept = after > before ? after - before : 0;
-	cl_mem of_part = image_of(s, s->part[0]);
+	cl_mem of_part = create_image_of(s, s->part[0]);
 	bool shows = of_part && image_shows(s, of_part, s->want + s->at);
 	if (of_part)
 		gmt_driver.clReleaseMemObject(of_part);
@@ -257,7 +257,7 @@ static enum gmt_parts try_parts(const struct gmt_context *like, bool images)
 	return outcome;
 }
 
-static void none_because(const char *why, atomic_flag *said)
+static void report_no_parts(const char *why, atomic_flag *said)
 {
 	if (!atomic_flag_test_and_set(said))
 		gmt_diag(GMT_DIAG_WHOLE_BLOCKS, why);
@@ -276,23 +276,23 @@ static bool is_slow(cl_device_id device)
 	return kind && strcmp(kind, " CUDA") == 0;
 }
 
-static enum gmt_parts find_out(const struct gmt_context *context, bool images)
+static enum gmt_parts find_out_parts(const struct gmt_context *context, bool images)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
 	if (is_slow(context->devices.first)) {
-		none_because("kernels take milliseconds for each sub-buffer on NVIDIA's driver", &said);
+		report_no_parts("kernels take milliseconds for each sub-buffer on NVIDIA's driver", &said);
 		return GMT_PARTS_NONE;
 	}
 	gmt_leak_check_off(); /* PoCL 3.1 leaks four bytes with each image of a buffer */
 	enum gmt_parts outcome = try_parts(context, images || is_processor(context->devices.first));
 	gmt_leak_check_on();
 	if (outcome == GMT_PARTS_NONE)
-		none_because("this driver's sub-buffers do not hold their own bytes", &said);
+		report_no_parts("this driver's sub-buffers do not hold their own bytes", &said);
 	return outcome;
 }
 
 /* The outcome for the context's device: that of the process's first device if it is the same, else that of a new trial. */
-static uint8_t outcome_of(const struct gmt_context *context, bool images)
+static uint8_t trial_outcome(const struct gmt_context *context, bool images)
 {
 	static _Atomic int known; /* of the first device: enum gmt_parts */
 	static _Atomic(cl_device_id) first;
@@ -300,7 +300,7 @@ static uint8_t outcome_of(const struct gmt_context *context, bool images)
 	bool same = before && atomic_load(&first) == context->devices.first;
 	if (same && !(images && before == GMT_PARTS_IMAGES_UNTRIED))
 		return (uint8_t)before;
-	enum gmt_parts outcome = find_out(context, images);
+	enum gmt_parts outcome = find_out_parts(context, images);
 	if (!before)
 		atomic_store(&first, context->devices.first);
 	if (!before || same)
@@ -316,12 +316,12 @@ bool gmt_trial(struct gmt_context *context)
 		return parts != GMT_PARTS_NONE;
 	bool images = gmt_images_can_be_made();
 	if (parts == GMT_PARTS_UNTRIED || (images && parts == GMT_PARTS_IMAGES_UNTRIED)) {
-		parts = outcome_of(context, images);
+		parts = trial_outcome(context, images);
 		atomic_store(&context->tried.parts, parts);
 	}
 	if (parts != GMT_PARTS_WITHOUT_IMAGES || !images)
 		return parts != GMT_PARTS_NONE; /* so far */
-	none_because("images of sub-buffers fail on this driver, and the program can create images", &said);
+	report_no_parts("images of sub-buffers fail on this driver, and the program can create images", &said);
 	atomic_store(&context->tried.parts, GMT_PARTS_NONE);
 	return false;
 }

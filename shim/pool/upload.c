@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* The context's queue; more becomes its queue if it has none. The caller uses the queue until it calls leave. */
-static cl_command_queue use_queue(struct gmt_context *context, cl_command_queue more)
+static cl_command_queue use_upload_queue(struct gmt_context *context, cl_command_queue more)
 {
 	gmt_lock(&context->lock);
 	cl_command_queue queue = atomic_load(&context->upload.queue);
@@ -26,7 +26,7 @@ static cl_command_queue use_queue(struct gmt_context *context, cl_command_queue 
 
 cl_command_queue gmt_upload_queue(struct gmt_context *context)
 {
-	cl_command_queue queue = use_queue(context, NULL);
+	cl_command_queue queue = use_upload_queue(context, NULL);
 	cl_context handle = (cl_context)atomic_load(&context->object.handle);
 	if (gmt_likely(queue != NULL) || !context->devices.first || !handle)
 		return queue;
@@ -34,14 +34,14 @@ cl_command_queue gmt_upload_queue(struct gmt_context *context)
 	cl_command_queue more = gmt_driver.clCreateCommandQueue(handle, context->devices.first, 0, &err);
 	if (!more)
 		return NULL;
-	queue = use_queue(context, more);
+	queue = use_upload_queue(context, more);
 	if (queue != more)
 		gmt_driver.clReleaseCommandQueue(more); /* another thread was first */
 	return queue;
 }
 
 /* Ends this many uses of the queue, and then the queue itself if nothing uses it and the context no longer has a pool. */
-static void end_uses(struct gmt_context *context, uint32_t uses)
+static void end_queue_uses(struct gmt_context *context, uint32_t uses)
 {
 	gmt_lock(&context->lock);
 	context->upload.uses -= uses;
@@ -54,7 +54,7 @@ static void end_uses(struct gmt_context *context, uint32_t uses)
 
 void gmt_upload_leave(struct gmt_context *context)
 {
-	end_uses(context, 1);
+	end_queue_uses(context, 1);
 }
 
 /* Waits for a command on the queue if it could be enqueued, and ends this use of the queue. */
@@ -63,11 +63,11 @@ static bool wait_finished(struct gmt_context *context, cl_int enqueued, cl_event
 	bool ok = enqueued == CL_SUCCESS && gmt_driver.clWaitForEvents(1, &done) == CL_SUCCESS;
 	if (enqueued == CL_SUCCESS)
 		gmt_driver.clReleaseEvent(done);
-	end_uses(context, 1);
+	end_queue_uses(context, 1);
 	return ok;
 }
 
-bool gmt_upload(struct gmt_context *context, cl_mem handle, size_t size, const void *host)
+bool gmt_upload_buffer(struct gmt_context *context, cl_mem handle, size_t size, const void *host)
 {
 	cl_command_queue queue = gmt_upload_queue(context);
 	cl_event done = NULL;
@@ -78,15 +78,15 @@ bool gmt_upload(struct gmt_context *context, cl_mem handle, size_t size, const v
 }
 
 /* The byte that scrubbed memory is filled with. */
-static unsigned char fill_byte(void)
+static unsigned char scrub_byte(void)
 {
 	return gmt_session.config.scrub == GMT_SCRUB_POISON ? GMT_POISON : 0;
 }
 
 /* Fills the buffer handle, or if that is NULL the shared memory at pointer. */
-static bool fill(struct gmt_context *context, cl_mem handle, char *pointer, size_t size)
+static bool fill_memory(struct gmt_context *context, cl_mem handle, char *pointer, size_t size)
 {
-	const unsigned char byte = fill_byte();
+	const unsigned char byte = scrub_byte();
 	cl_command_queue queue = gmt_upload_queue(context);
 	cl_event done = NULL;
 	cl_int err = CL_SUCCESS;
@@ -103,16 +103,16 @@ static bool fill(struct gmt_context *context, cl_mem handle, char *pointer, size
 	return wait_finished(context, err, done);
 }
 
-bool gmt_scrub(struct gmt_context *context, cl_mem handle, size_t size)
+bool gmt_scrub_buffer(struct gmt_context *context, cl_mem handle, size_t size)
 {
-	return !context->devices.old && fill(context, handle, NULL, size); /* the command came with OpenCL 1.2 */
+	return !context->devices.old && fill_memory(context, handle, NULL, size); /* the command came with OpenCL 1.2 */
 }
 
 bool gmt_scrub_pointer(struct gmt_context *context, enum gmtmemory kind, void *pointer, size_t size)
 {
 	if (kind == GMT_MEMORY_SVM)
-		return gmt_driver.clEnqueueSVMMemFill && fill(context, NULL, pointer, size);
-	memset(pointer, fill_byte(), size);
+		return gmt_driver.clEnqueueSVMMemFill && fill_memory(context, NULL, pointer, size);
+	memset(pointer, scrub_byte(), size);
 	return true;
 }
 
@@ -136,7 +136,7 @@ static struct region region_of(const cl_image_desc *desc)
 	}
 }
 
-static size_t extent_of(cl_mem image, cl_image_info what)
+static size_t image_extent(cl_mem image, cl_image_info what)
 {
 	size_t extent = 0;
 	gmt_driver.clGetImageInfo(image, what, sizeof extent, &extent, NULL);
@@ -146,8 +146,8 @@ static size_t extent_of(cl_mem image, cl_image_info what)
 bool gmt_image_region(cl_mem handle, size_t region[3])
 {
 	cl_image_desc desc = {
-		.image_width = extent_of(handle, CL_IMAGE_WIDTH), .image_height = extent_of(handle, CL_IMAGE_HEIGHT),
-		.image_depth = extent_of(handle, CL_IMAGE_DEPTH), .image_array_size = extent_of(handle, CL_IMAGE_ARRAY_SIZE),
+		.image_width = image_extent(handle, CL_IMAGE_WIDTH), .image_height = image_extent(handle, CL_IMAGE_HEIGHT),
+		.image_depth = image_extent(handle, CL_IMAGE_DEPTH), .image_array_size = image_extent(handle, CL_IMAGE_ARRAY_SIZE),
 	};
 	gmt_driver.clGetMemObjectInfo(handle, CL_MEM_TYPE, sizeof desc.image_type, &desc.image_type, NULL);
 	struct region all = region_of(&desc);
@@ -183,7 +183,7 @@ bool gmt_scrub_image(struct gmt_context *context, cl_mem handle, const cl_image_
 	unsigned char *host = bytes ? malloc(bytes) : NULL;
 	if (!host)
 		return false;
-	memset(host, fill_byte(), bytes);
+	memset(host, scrub_byte(), bytes);
 	bool ok = write_image(context, handle, &region, 0, 0, host);
 	free(host);
 	return ok;
@@ -191,5 +191,5 @@ bool gmt_scrub_image(struct gmt_context *context, cl_mem handle, const cl_image_
 
 void gmt_upload_drop_queue(struct gmt_context *context)
 {
-	end_uses(context, 0);
+	end_queue_uses(context, 0);
 }

@@ -11,8 +11,8 @@
 #endif
 
 /* Both return false if the first size bytes of handle could not be filled. */
-bool gmt_upload(struct gmt_context *context, cl_mem handle, size_t size, const void *host);
-bool gmt_scrub(struct gmt_context *context, cl_mem handle, size_t size);
+bool gmt_upload_buffer(struct gmt_context *context, cl_mem handle, size_t size, const void *host);
+bool gmt_scrub_buffer(struct gmt_context *context, cl_mem handle, size_t size);
 /* The same for all of an image, which is no array if it has contents; host: with the pitches of desc. */
 bool gmt_upload_image(struct gmt_context *context, cl_mem handle, const cl_image_desc *desc, const void *host);
 /* Shared memory of a kind that the host can write, or shared virtual memory. */

@@ -8,7 +8,7 @@
 #include "finding.h"
 
 /* The entry of new memory: a hit reuses its block's entry, and a parked sub-allocation its own. */
-static struct gmt_memory *entry_of(const struct gmt_created *c)
+static struct gmt_memory *entry_of_created(const struct gmt_created *c)
 {
 	if (!c->served.again && (c->served.outcome != GMT_OUTCOME_HIT || c->served.slab))
 		return gmt_memory_add(c->handle, c->served.slab || (c->parent && c->parent->slab) || c->kind >= GMT_MEMORY_SVM);
@@ -18,9 +18,9 @@ static struct gmt_memory *entry_of(const struct gmt_created *c)
 	return memory;
 }
 
-struct gmt_memory *gmt_created_enter(const struct gmt_created *c)
+struct gmt_memory *gmt_created_register(const struct gmt_created *c)
 {
-	struct gmt_memory *memory = c->handle ? entry_of(c) : NULL;
+	struct gmt_memory *memory = c->handle ? entry_of_created(c) : NULL;
 	if (!memory)
 		return NULL;
 	memory->kind = (uint8_t)c->kind;
@@ -45,7 +45,7 @@ struct gmt_memory *gmt_created_enter(const struct gmt_created *c)
 		atomic_fetch_add_explicit(&gmt_memory_hosted, memory->granted, memory_order_relaxed);
 	if (gmt_unlikely(gmt_memory_is_shared(memory)) && c->served.outcome != GMT_OUTCOME_HIT) {
 		memory->owner = c->context ? (cl_context)atomic_load(&c->context->object.handle) : NULL;
-		if (!gmt_memory_has_addresses(memory)) /* a command may use it through a pointer unnoticed */
+		if (!gmt_memory_add_range(memory)) /* a command may use it through a pointer unnoticed */
 			atomic_store(&memory->no_reuse, 1);
 	}
 	bool recycled = c->served.slab || c->served.outcome == GMT_OUTCOME_HIT;
@@ -86,7 +86,7 @@ static void write_create(const struct gmt_call *call, const struct gmt_memory *m
 		gmt_usdt_created(&event);
 }
 
-void gmt_created_write(const struct gmt_call *call, const struct gmt_created *c, const struct gmt_memory *memory, cl_int status)
+void gmt_created_write_event(const struct gmt_call *call, const struct gmt_created *c, const struct gmt_memory *memory, cl_int status)
 {
 	if (gmt_likely(memory != NULL)) {
 		write_create(call, memory, c, status);
@@ -101,7 +101,7 @@ void gmt_created_write(const struct gmt_call *call, const struct gmt_created *c,
 	write_create(call, &failed, c, status);
 }
 
-void gmt_created_report(const struct gmt_call *call, const struct gmt_created *c, cl_int status)
+void gmt_created_register_and_write(const struct gmt_call *call, const struct gmt_created *c, cl_int status)
 {
-	gmt_created_write(call, c, gmt_created_enter(c), status);
+	gmt_created_write_event(call, c, gmt_created_register(c), status);
 }

@@ -35,10 +35,10 @@ struct gmt_created {
 };
 
 /* Adds or renews the entry; NULL if the call failed or memory is short. */
-struct gmt_memory *gmt_created_enter(const struct gmt_created *created);
-/* Writes the CREATE event; memory: what gmt_created_enter returned. */
-void gmt_created_write(const struct gmt_call *call, const struct gmt_created *created, const struct gmt_memory *memory, cl_int status);
+struct gmt_memory *gmt_created_register(const struct gmt_created *created);
+/* Writes the CREATE event; memory: what gmt_created_register returned. */
+void gmt_created_write_event(const struct gmt_call *call, const struct gmt_created *created, const struct gmt_memory *memory, cl_int status);
 /* Does both, for memory that is no sub-allocation. */
-void gmt_created_report(const struct gmt_call *call, const struct gmt_created *created, cl_int status);
+void gmt_created_register_and_write(const struct gmt_call *call, const struct gmt_created *created, cl_int status);
 
 #endif

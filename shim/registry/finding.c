@@ -61,7 +61,7 @@ void gmt_finding_call_failed(const char *function, uint32_t tag, cl_int status)
 	write_finding(GMT_DIAG_CALL_FAILED, function, (struct gmtdiagfields){.tag = tag, .status = gmt_clamp16(status)});
 }
 
-void gmt_finding_unknown(const char *function, cl_int status)
+void gmt_finding_unknown_memory(const char *function, cl_int status)
 {
 	write_finding(GMT_DIAG_UNKNOWN_MEMORY, function, (struct gmtdiagfields){.status = gmt_clamp16(status)});
 }

@@ -10,7 +10,7 @@ void gmt_finding_kernel(enum gmtdiag code, const char *function, const struct gm
 /* Whether a handle without an entry was freed recently; writes the finding. */
 bool gmt_finding_freed_handle(enum gmtdiag code, const char *function, const void *handle);
 /* Writes that a call with an unknown handle, which was not freed recently, failed. */
-void gmt_finding_unknown(const char *function, cl_int status);
+void gmt_finding_unknown_memory(const char *function, cl_int status);
 /* Writes that a command failed, if its status may mean that memory ran out. memory: NULL, kernel: 0 where there is none. */
 void gmt_finding_out_of_memory(const char *function, const struct gmt_memory *memory, uint64_t kernel, cl_int status);
 /* Writes that a call that creates no memory failed. tag: of its call site, 0: unknown. */

@@ -26,19 +26,19 @@ static _Atomic uint32_t count;
 static _Atomic uint64_t due;  /* time of the next records about events */
 static _Atomic bool at_once;  /* each change is written at once: the process exits */
 
-static uint64_t key_of(enum gmtheld type, uint32_t tag)
+static uint64_t site_key(enum gmtheld type, uint32_t tag)
 {
 	return ((uint64_t)type + 1) << 32 | tag;
 }
 
-static uint32_t find(uint64_t key)
+static uint32_t find_site(uint64_t key)
 {
 	for (uint32_t i = (uint32_t)((key * 0x9e3779b97f4a7c15u) >> 40);; i++) {
 		struct site *site = &sites[i % SITES];
 		uint64_t seen = atomic_load_explicit(&site->key, memory_order_acquire);
 		/* Sites of tag 0 always get an entry: there are few. */
 		if (!seen && atomic_load_explicit(&count, memory_order_relaxed) >= SITES_MAX && (uint32_t)key != 0)
-			return find(key & ~(uint64_t)UINT32_MAX);
+			return find_site(key & ~(uint64_t)UINT32_MAX);
 		if (!seen && atomic_compare_exchange_strong(&site->key, &seen, key)) {
 			atomic_fetch_add(&count, 1);
 			seen = key;
@@ -50,7 +50,7 @@ static uint32_t find(uint64_t key)
 
 uint32_t gmt_held_site(enum gmtheld type, uint32_t tag)
 {
-	return find(key_of(type, tag));
+	return find_site(site_key(type, tag));
 }
 
 static bool is_event(const struct site *site)
@@ -73,7 +73,7 @@ static void write_site(struct site *site, uint64_t time)
 	gmt_ring_write(&event);
 }
 
-static void write_all(uint64_t time)
+static void write_changed_sites(uint64_t time)
 {
 	for (uint32_t i = 0, left = atomic_load(&count); i < SITES && left > 0; i++)
 		if (atomic_load_explicit(&sites[i].key, memory_order_relaxed)) {
@@ -82,7 +82,7 @@ static void write_all(uint64_t time)
 		}
 }
 
-void gmt_held_tick(uint64_t time)
+void gmt_held_write_due(uint64_t time)
 {
 	uint64_t next = atomic_load_explicit(&due, memory_order_relaxed);
 	if (gmt_likely(time < next))
@@ -90,7 +90,7 @@ void gmt_held_tick(uint64_t time)
 	/* Longer with more sites, so that the number of records stays the same. */
 	uint64_t interval = INTERVAL * (1 + (uint64_t)atomic_load_explicit(&count, memory_order_relaxed) / 16);
 	if (atomic_compare_exchange_strong_explicit(&due, &next, time + interval, memory_order_relaxed, memory_order_relaxed))
-		write_all(time);
+		write_changed_sites(time);
 }
 
 static void note_change(struct site *site, uint64_t time)
@@ -99,12 +99,12 @@ static void note_change(struct site *site, uint64_t time)
 	if (gmt_unlikely(!is_event(site) || atomic_load_explicit(&at_once, memory_order_relaxed)))
 		write_site(site, gmt_now());
 	else if (time)
-		gmt_held_tick(time);
+		gmt_held_write_due(time);
 	else if (gmt_unlikely(++changes % CHANGES == 0))
-		gmt_held_tick(gmt_now());
+		gmt_held_write_due(gmt_now());
 }
 
-void gmt_held_created(uint32_t number, uint64_t time)
+void gmt_held_count_created(uint32_t number, uint64_t time)
 {
 	struct site *site = &sites[number - 1];
 	uint64_t created = atomic_fetch_add_explicit(&site->created, 1, memory_order_release) + 1;
@@ -115,14 +115,14 @@ void gmt_held_created(uint32_t number, uint64_t time)
 	note_change(site, time);
 }
 
-void gmt_held_untracked(uint32_t number, uint64_t time)
+void gmt_held_count_untracked(uint32_t number, uint64_t time)
 {
 	struct site *site = &sites[number - 1];
 	atomic_fetch_add_explicit(&site->untracked, 1, memory_order_relaxed);
 	note_change(site, time);
 }
 
-void gmt_held_released(uint32_t number)
+void gmt_held_count_released(uint32_t number)
 {
 	if (!number)
 		return;
@@ -131,8 +131,8 @@ void gmt_held_released(uint32_t number)
 	note_change(site, 0);
 }
 
-void gmt_held_end(void)
+void gmt_held_write_rest(void)
 {
 	atomic_store(&at_once, true);
-	write_all(gmt_now());
+	write_changed_sites(gmt_now());
 }

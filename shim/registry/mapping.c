@@ -20,7 +20,7 @@ static struct gmt_memory *suballoc_of(cl_mem handle)
 	return memory && memory->slab ? memory : NULL;
 }
 
-static uint32_t index_of(const struct gmt_memory *memory, const void *pointer)
+static uint32_t index_of_mapping(const struct gmt_memory *memory, const void *pointer)
 {
 	uint32_t i = 0;
 	while (i < memory->mappings && memory->mapping[i] != pointer)
@@ -49,7 +49,7 @@ bool gmt_mapping_known(cl_mem handle, const void *pointer)
 	if (gmt_likely(!memory))
 		return true;
 	gmt_lock(&memory->lock);
-	bool known = memory->unlisted || index_of(memory, pointer) < memory->mappings;
+	bool known = memory->unlisted || index_of_mapping(memory, pointer) < memory->mappings;
 	gmt_unlock(&memory->lock);
 	return known;
 }
@@ -60,7 +60,7 @@ void gmt_mapping_remove(cl_mem handle, const void *pointer)
 	if (gmt_likely(!memory))
 		return;
 	gmt_lock(&memory->lock);
-	uint32_t place = index_of(memory, pointer);
+	uint32_t place = index_of_mapping(memory, pointer);
 	if (place < memory->mappings)
 		memory->mapping[place] = memory->mapping[--memory->mappings];
 	else if (memory->unlisted)

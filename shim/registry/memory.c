@@ -24,7 +24,7 @@ struct gmt_memory *gmt_memory_at(const void *address)
 	return address && gmt_ranges_any() ? gmt_range_at(address) : NULL;
 }
 
-bool gmt_memory_has_addresses(struct gmt_memory *memory)
+bool gmt_memory_add_range(struct gmt_memory *memory)
 {
 	return gmt_range_add(gmt_memory_handle(memory), memory->granted, memory);
 }

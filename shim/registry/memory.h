@@ -27,7 +27,7 @@
  *    (has_destructor, and commands still use it): then claim is always followed by unregister. Its range is the core's.
  *  - A slab (is_slab) is created POOLED with no references and two pins, the pool's and that of its first
  *    sub-allocation. Eviction claims it and takes the pool's pin; it goes with the last pin.
- *  - unused and unwritten are set by gmt_memory_renew and gmt_created_enter, and cleared by the first command, on HELD or
+ *  - unused and unwritten are set by gmt_memory_renew and gmt_created_register, and cleared by the first command, on HELD or
  *    PINNED. no_reuse and has_destructor are set on HELD or PINNED and never cleared: what has one is not pooled again.
  *
  * pooled, released_once and the four marks stay apart, each an atomic of its own, because different threads set them
@@ -97,7 +97,7 @@ struct gmt_memory *gmt_memory_find(const void *handle);
 /* The shared memory that has the byte at address; NULL if there is none. Also finds POOLED entries. */
 struct gmt_memory *gmt_memory_at(const void *address);
 /* A new entry of shared memory, whose granted bytes are known, can be found so. False: memory is short. */
-bool gmt_memory_has_addresses(struct gmt_memory *memory);
+bool gmt_memory_add_range(struct gmt_memory *memory);
 /* Called before the first gmt_memory_add. */
 void gmt_memory_begin(void);
 /* A HELD entry with one reference and one pin; NULL if memory is short. Only a whole one has offset and what follows that. */

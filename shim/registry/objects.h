@@ -198,7 +198,7 @@ void gmt_context_uncount(struct gmt_context *context);
 /* The entry stays valid: objects of the context may outlive it and still point to it. */
 bool gmt_context_remove(struct gmt_context *context);
 
-static inline bool gmt_is_old(const struct gmt_context *context)
+static inline bool gmt_is_old_opencl(const struct gmt_context *context)
 {
 	return context && context->devices.old;
 }

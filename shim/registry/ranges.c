@@ -28,7 +28,7 @@ static uint32_t counts[64];      /* ranges by n */
 static _Atomic uint64_t levels;  /* bit n: counts[n] is not 0 */
 static _Atomic uint32_t lock;    /* guards all of these */
 
-static unsigned level_of(uint64_t bytes)
+static unsigned level_of_size(uint64_t bytes)
 {
 	unsigned n = LEAST;
 	while (n < 63 && (uint64_t)1 << n < bytes)
@@ -36,13 +36,13 @@ static unsigned level_of(uint64_t bytes)
 	return n;
 }
 
-static struct range **bucket_of(uintptr_t piece, unsigned n)
+static struct range **bucket_of_piece(uintptr_t piece, unsigned n)
 {
 	uint64_t hash = (piece ^ (uint64_t)n << 58) * 0x9e3779b97f4a7c15u;
 	return &buckets[hash >> 32 & (BUCKETS - 1)];
 }
 
-static void count(unsigned n, int by)
+static void count_at_level(unsigned n, int by)
 {
 	counts[n] += (uint32_t)by;
 	uint64_t now = atomic_load(&levels), bit = (uint64_t)1 << n;
@@ -50,9 +50,9 @@ static void count(unsigned n, int by)
 }
 
 /* Removes the allocation that begins at first from a piece. Under the lock. */
-static void unlink_from(uintptr_t piece, unsigned n, uintptr_t first)
+static void unlink_from_piece(uintptr_t piece, unsigned n, uintptr_t first)
 {
-	struct range **link = bucket_of(piece, n);
+	struct range **link = bucket_of_piece(piece, n);
 	for (struct range *r; (r = *link);) {
 		if (r->n != n || r->piece != piece || r->first != first) {
 			link = &r->next;
@@ -60,16 +60,16 @@ static void unlink_from(uintptr_t piece, unsigned n, uintptr_t first)
 		}
 		*link = r->next;
 		free(r);
-		count(n, -1);
+		count_at_level(n, -1);
 	}
 }
 
 /* Under the lock. */
-static const struct range *find(uintptr_t address)
+static const struct range *find_range(uintptr_t address)
 {
 	for (uint64_t left = atomic_load(&levels); left; left &= left - 1) {
 		unsigned n = (unsigned)__builtin_ctzll(left);
-		for (const struct range *r = *bucket_of(address >> n, n); r; r = r->next)
+		for (const struct range *r = *bucket_of_piece(address >> n, n); r; r = r->next)
 			if (r->n == n && address >= r->first && address <= r->last)
 				return r;
 	}
@@ -78,24 +78,24 @@ static const struct range *find(uintptr_t address)
 
 static bool add_piece(struct range like)
 {
-	struct range *r = malloc(sizeof *r), **bucket = bucket_of(like.piece, like.n);
+	struct range *r = malloc(sizeof *r), **bucket = bucket_of_piece(like.piece, like.n);
 	if (!r)
 		return false;
 	*r = like;
 	r->next = *bucket;
 	*bucket = r;
-	count(like.n, 1);
+	count_at_level(like.n, 1);
 	return true;
 }
 
 static void remove_range(uintptr_t first, uintptr_t last)
 {
-	unsigned n = level_of(last - first + 1);
-	unlink_from(first >> n, n, first);
-	unlink_from(last >> n, n, first);
+	unsigned n = level_of_size(last - first + 1);
+	unlink_from_piece(first >> n, n, first);
+	unlink_from_piece(last >> n, n, first);
 }
 
-static uintptr_t last_of(uintptr_t first, uint64_t bytes)
+static uintptr_t last_address(uintptr_t first, uint64_t bytes)
 {
 	return first + (uintptr_t)(bytes ? bytes - 1 : 0);
 }
@@ -103,11 +103,11 @@ static uintptr_t last_of(uintptr_t first, uint64_t bytes)
 bool gmt_range_add(const void *address, uint64_t bytes, void *what)
 {
 	uintptr_t first = (uintptr_t)address;
-	struct range like = {.what = what, .first = first, .last = last_of(first, bytes)};
+	struct range like = {.what = what, .first = first, .last = last_address(first, bytes)};
 	gmt_lock(&lock);
-	for (const struct range *stale; (stale = find(first)) || (stale = find(like.last));) /* an allocation whose end was not seen */
+	for (const struct range *stale; (stale = find_range(first)) || (stale = find_range(like.last));) /* an allocation whose end was not seen */
 		remove_range(stale->first, stale->last);
-	like.n = level_of(like.last - first + 1);
+	like.n = level_of_size(like.last - first + 1);
 	like.piece = first >> like.n;
 	bool added = add_piece(like);
 	if (added && like.piece != like.last >> like.n) {
@@ -122,7 +122,7 @@ void gmt_range_remove(const void *address, uint64_t bytes)
 {
 	uintptr_t first = (uintptr_t)address;
 	gmt_lock(&lock);
-	remove_range(first, last_of(first, bytes));
+	remove_range(first, last_address(first, bytes));
 	gmt_unlock(&lock);
 }
 
@@ -134,7 +134,7 @@ bool gmt_ranges_any(void)
 void *gmt_range_at(const void *address)
 {
 	gmt_lock(&lock);
-	const struct range *range = find((uintptr_t)address);
+	const struct range *range = find_range((uintptr_t)address);
 	void *what = range ? range->what : NULL;
 	gmt_unlock(&lock);
 	return what;

@@ -180,7 +180,7 @@ static inline struct gmt_object *gmt_table_add(struct gmt_table *t, const void *
 		atomic_store_explicit(&t->buckets[bucket], o, memory_order_release);
 	}
 	gmt_unlock(&stripe->lock);
-	gmt_held_released(unseen);
+	gmt_held_count_released(unseen);
 	return o;
 }
 
@@ -199,7 +199,7 @@ static inline bool gmt_table_remove(struct gmt_table *t, struct gmt_object *o, b
 		gmt_table_free_entry(stripe, o);
 	gmt_unlock(&stripe->lock);
 	if (found)
-		gmt_held_released(site);
+		gmt_held_count_released(site);
 	return found;
 }
 
@@ -220,7 +220,7 @@ static inline void gmt_table_uncount(struct gmt_table *t, struct gmt_object *o)
 	uint32_t site = o->site;
 	o->site = 0;
 	gmt_unlock(&stripe->lock);
-	gmt_held_released(site);
+	gmt_held_count_released(site);
 }
 
 static inline void gmt_table_each(struct gmt_table *t, void (*visit)(struct gmt_object *, void *), void *arg)

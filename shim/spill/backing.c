@@ -26,7 +26,7 @@ void *gmt_spill_backing_new(size_t size)
 /* The room of one that is on the device again and was written there. Without that all that ever left would have some. */
 static bool inherit_backing(struct gmt_spill_object *root)
 {
-	struct gmt_spill_object *from = gmt_spill_list_stale(root->size);
+	struct gmt_spill_object *from = gmt_spill_list_find_stale(root->size);
 	if (!from)
 		return false;
 	gmt_lock(&from->lock);

@@ -53,7 +53,7 @@ void gmt_spill_list_remove(struct gmt_spill_object *root)
 	atomic_fetch_sub(&gmt_spill_figures.resident, root->size);
 }
 
-struct gmt_spill_object *gmt_spill_list_stale(size_t size)
+struct gmt_spill_object *gmt_spill_list_find_stale(size_t size)
 {
 	for (struct gmt_spill_object *other = first; other; other = other->next) {
 		if (other->size != size)
@@ -68,14 +68,14 @@ struct gmt_spill_object *gmt_spill_list_stale(size_t size)
 }
 
 /* Of its commands. Under the root's lock. */
-static enum gmt_spill_state commands_of(const struct gmt_spill_object *root)
+static enum gmt_spill_state state_of_commands(const struct gmt_spill_object *root)
 {
 	if (root->many)
 		return gmt_spill_queues_over() ? GMT_SPILL_IS_IDLE : gmt_spill_queues_go_on() ? GMT_SPILL_IS_BUSY : GMT_SPILL_IS_HELD;
 	enum gmt_spill_state state = GMT_SPILL_IS_IDLE;
 	for (uint32_t i = 0; i < root->lasts; i++) {
 		const struct gmt_spill_last *last = &root->last[i];
-		if (gmt_spill_queue_over(last->queue, last->id, last->position))
+		if (gmt_spill_queue_is_over(last->queue, last->id, last->position))
 			continue;
 		if (!gmt_spill_queue_may_go_on(last->queue))
 			return GMT_SPILL_IS_STUCK;
@@ -91,11 +91,11 @@ enum gmt_spill_state gmt_spill_state_of(const struct gmt_spill_object *root)
 {
 	if (root->fixed || root->maps)
 		return GMT_SPILL_IS_STUCK;
-	return root->pins ? GMT_SPILL_IS_HELD : commands_of(root);
+	return root->pins ? GMT_SPILL_IS_HELD : state_of_commands(root);
 }
 
 /* Whether nothing but the call that needs the room keeps it. */
-static bool is_own(const struct gmt_spill_object *root, const struct gmt_spill_command *command)
+static bool is_held_by_command_only(const struct gmt_spill_object *root, const struct gmt_spill_command *command)
 {
 	uint32_t own = 0;
 	for (uint32_t i = 0; command && i < command->count; i++)
@@ -115,7 +115,7 @@ static enum gmt_spill_why why_not_chosen(const struct gmt_spill_object *root)
 		return GMT_SPILL_FIXED;
 	if (root->maps)
 		return GMT_SPILL_MAPPED;
-	return root->pins ? GMT_SPILL_CALLED : of_commands[commands_of(root)];
+	return root->pins ? GMT_SPILL_CALLED : of_commands[state_of_commands(root)];
 }
 
 void gmt_spill_account(struct gmt_spill_account *account)
@@ -132,7 +132,7 @@ void gmt_spill_account(struct gmt_spill_account *account)
 }
 
 /* Moves one down in the heap of the first count, whose top is nearest. */
-static void sink(size_t at, size_t count)
+static void sift_down(size_t at, size_t count)
 {
 	for (size_t least = at;; at = least) {
 		for (size_t i = 2 * at + 1; i <= 2 * at + 2 && i < count; i++)
@@ -149,7 +149,7 @@ static void sink(size_t at, size_t count)
 static void make_heap(void)
 {
 	for (size_t i = chosen / 2; i-- > 0;)
-		sink(i, chosen);
+		sift_down(i, chosen);
 }
 
 static void offer_candidate(struct gmt_spill_object *root, uint64_t distance)
@@ -162,23 +162,23 @@ static void offer_candidate(struct gmt_spill_object *root, uint64_t distance)
 			make_heap();
 	} else if (distance > candidates[0].distance) {
 		candidates[0] = now;
-		sink(0, chosen);
+		sift_down(0, chosen);
 	}
 }
 
-static void put_in_order(void)
+static void sort_candidates(void)
 {
 	make_heap();
 	for (size_t count = chosen; count > 1;) {
 		struct candidate nearest = candidates[0];
 		candidates[0] = candidates[--count];
 		candidates[count] = nearest;
-		sink(0, count);
+		sift_down(0, count);
 	}
 }
 
 /* An object that an earlier look has found, and that no command has used since; NULL: none. */
-static struct gmt_spill_object *chosen_before(void)
+static struct gmt_spill_object *earlier_candidate(void)
 {
 	while (next < chosen) {
 		const struct candidate *c = &candidates[next++];
@@ -205,9 +205,9 @@ static struct gmt_spill_choice look_at_candidates(const struct gmt_spill_command
 	for (struct gmt_spill_object *root = first; root; root = root->next) {
 		gmt_lock(&root->lock);
 		enum gmt_spill_state state = gmt_spill_state_of(root);
-		if (state == GMT_SPILL_IS_HELD && root->pins && is_own(root, command))
+		if (state == GMT_SPILL_IS_HELD && root->pins && is_held_by_command_only(root, command))
 			state = GMT_SPILL_IS_STUCK;
-		uint64_t distance = state == GMT_SPILL_IS_IDLE || state == GMT_SPILL_IS_BUSY ? gmt_spill_distance(root) : 0;
+		uint64_t distance = state == GMT_SPILL_IS_IDLE || state == GMT_SPILL_IS_BUSY ? gmt_spill_next_use_distance(root) : 0;
 		if (state == GMT_SPILL_IS_IDLE)
 			offer_candidate(root, distance);
 		gmt_unlock(&root->lock);
@@ -216,7 +216,7 @@ static struct gmt_spill_choice look_at_candidates(const struct gmt_spill_command
 		if (state == GMT_SPILL_IS_BUSY && distance > busy)
 			busy = distance;
 	}
-	put_in_order();
+	sort_candidates();
 	for (size_t i = 1; i < chosen; i++)
 		candidates[i].root->chosen = true;
 	next = chosen > 0;
@@ -227,6 +227,6 @@ static struct gmt_spill_choice look_at_candidates(const struct gmt_spill_command
 
 struct gmt_spill_choice gmt_spill_choose(const struct gmt_spill_command *command, bool look_again)
 {
-	struct gmt_spill_object *root = look_again ? NULL : chosen_before();
+	struct gmt_spill_object *root = look_again ? NULL : earlier_candidate();
 	return root ? (struct gmt_spill_choice){.root = root} : look_at_candidates(command);
 }

@@ -43,6 +43,6 @@ void gmt_spill_list_add(struct gmt_spill_object *root);
 void gmt_spill_list_remove(struct gmt_spill_object *root);
 
 /* A root of size bytes whose room on the host holds what has changed on the device since; or NULL. */
-struct gmt_spill_object *gmt_spill_list_stale(size_t size);
+struct gmt_spill_object *gmt_spill_list_find_stale(size_t size);
 
 #endif

@@ -13,10 +13,10 @@ static cl_int read_buffer(cl_command_queue queue, cl_mem buffer, cl_bool blockin
 {
 	struct gmt_spill_pair p;
 	gmt_spill_pair_begin(&p, queue, "clEnqueueReadBuffer", waits, list);
-	gmt_spill_pair_use(&p, buffer, false);
-	gmt_spill_pair_range(&p, 0, offset, size);
-	gmt_spill_pair_host(&p, to, CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_NO_ACCESS);
-	if (!gmt_spill_pair_ready(&p))
+	gmt_spill_pair_add(&p, buffer, false);
+	gmt_spill_pair_check_range(&p, 0, offset, size);
+	gmt_spill_pair_check_host(&p, to, CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_NO_ACCESS);
+	if (!gmt_spill_pair_make_resident(&p))
 		return p.err;
 	GMT_SPILL_TRY(p.err, gmt_bare.clEnqueueReadBuffer(queue, p.real[0], blocking, offset, size, to, waits, list, event));
 	return gmt_spill_pair_end(&p);
@@ -27,10 +27,10 @@ static cl_int write_buffer(cl_command_queue queue, cl_mem buffer, cl_bool blocki
 {
 	struct gmt_spill_pair p;
 	gmt_spill_pair_begin(&p, queue, "clEnqueueWriteBuffer", waits, list);
-	gmt_spill_pair_use(&p, buffer, true);
-	gmt_spill_pair_range(&p, 0, offset, size);
-	gmt_spill_pair_host(&p, from, CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS);
-	if (!gmt_spill_pair_ready(&p))
+	gmt_spill_pair_add(&p, buffer, true);
+	gmt_spill_pair_check_range(&p, 0, offset, size);
+	gmt_spill_pair_check_host(&p, from, CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS);
+	if (!gmt_spill_pair_make_resident(&p))
 		return p.err;
 	GMT_SPILL_TRY(p.err, gmt_bare.clEnqueueWriteBuffer(queue, p.real[0], blocking, offset, size, from, waits, list, event));
 	return gmt_spill_pair_end(&p);
@@ -46,17 +46,17 @@ static cl_int fill_buffer(cl_command_queue queue, cl_mem buffer, const void *pat
 {
 	struct gmt_spill_pair p;
 	gmt_spill_pair_begin(&p, queue, "clEnqueueFillBuffer", waits, list);
-	gmt_spill_pair_use(&p, buffer, true);
-	gmt_spill_pair_range(&p, 0, offset, size);
+	gmt_spill_pair_add(&p, buffer, true);
+	gmt_spill_pair_check_range(&p, 0, offset, size);
 	if (!pattern || !is_pattern(length) || offset % length || size % length)
 		p.refused = CL_INVALID_VALUE;
-	if (!gmt_spill_pair_ready(&p))
+	if (!gmt_spill_pair_make_resident(&p))
 		return p.err;
 	GMT_SPILL_TRY(p.err, gmt_bare.clEnqueueFillBuffer(queue, p.real[0], pattern, length, offset, size, waits, list, event));
 	return gmt_spill_pair_end(&p);
 }
 
-static void CL_CALLBACK free_written(cl_event event, cl_int status, void *bytes)
+static void CL_CALLBACK free_after_write(cl_event event, cl_int status, void *bytes)
 {
 	(void)status;
 	free(bytes);
@@ -80,21 +80,21 @@ static cl_int copy_from_host(cl_command_queue queue, struct gmt_spill_pair *both
 		return both->err;
 	void *bytes = malloc(size);
 	gmt_spill_pair_begin(&p, queue, "clEnqueueCopyBuffer", waits, list);
-	gmt_spill_pair_use(&p, gmt_spill_handle(target), true);
-	bool ready = bytes && gmt_spill_pair_ready(&p);
+	gmt_spill_pair_add(&p, gmt_spill_handle(target), true);
+	bool ready = bytes && gmt_spill_pair_make_resident(&p);
 	if (!ready || !gmt_spill_host_bytes(source, from, size, bytes)) {
 		if (ready)
-			gmt_spill_end(&p.command, both->err);
+			gmt_spill_end_command(&p.command, both->err);
 		free(bytes);
 		return both->err;
 	}
 	p.err = gmt_bare.clEnqueueWriteBuffer(queue, target->real, CL_FALSE, to, size, bytes, waits, list, &end);
-	gmt_spill_end(&p.command, p.err);
+	gmt_spill_end_command(&p.command, p.err);
 	if (p.err != CL_SUCCESS) {
 		free(bytes);
 		return p.err;
 	}
-	if (gmt_bare.clSetEventCallback(end, CL_COMPLETE, free_written, bytes) != CL_SUCCESS) /* then the bytes stay */
+	if (gmt_bare.clSetEventCallback(end, CL_COMPLETE, free_after_write, bytes) != CL_SUCCESS) /* then the bytes stay */
 		gmt_bare.clReleaseEvent(end);
 	return CL_SUCCESS;
 }
@@ -105,16 +105,16 @@ static cl_int copy_buffer(cl_command_queue queue, cl_mem source, cl_mem target, 
 	struct gmt_spill_pair p;
 	gmt_spill_pair_begin(&p, queue, "clEnqueueCopyBuffer", waits, list);
 	p.command.may_split = true;
-	gmt_spill_pair_use(&p, source, false);
-	gmt_spill_pair_use(&p, target, true);
-	gmt_spill_pair_range(&p, 0, from, size);
-	gmt_spill_pair_range(&p, 1, to, size);
-	if (!gmt_spill_pair_ready(&p)) {
+	gmt_spill_pair_add(&p, source, false);
+	gmt_spill_pair_add(&p, target, true);
+	gmt_spill_pair_check_range(&p, 0, from, size);
+	gmt_spill_pair_check_range(&p, 1, to, size);
+	if (!gmt_spill_pair_make_resident(&p)) {
 		cl_int err = p.err;
 		if (err == CL_MEM_OBJECT_ALLOCATION_FAILURE && !event)
 			err = copy_from_host(queue, &p, from, to, size, waits, list);
 		if (err == CL_MEM_OBJECT_ALLOCATION_FAILURE && !p.outside)
-			gmt_spill_explain(&p.command);
+			gmt_spill_explain_shortage(&p.command);
 		return err;
 	}
 	GMT_SPILL_TRY(p.err, gmt_bare.clEnqueueCopyBuffer(queue, p.real[0], p.real[1], from, to, size, waits, list, event));
@@ -126,9 +126,9 @@ static cl_int image_to_buffer(cl_command_queue queue, cl_mem image, cl_mem buffe
 {
 	struct gmt_spill_pair p;
 	gmt_spill_pair_begin(&p, queue, "clEnqueueCopyImageToBuffer", waits, list);
-	gmt_spill_pair_use(&p, image, false);
-	gmt_spill_pair_use(&p, buffer, true);
-	if (!gmt_spill_pair_ready(&p))
+	gmt_spill_pair_add(&p, image, false);
+	gmt_spill_pair_add(&p, buffer, true);
+	if (!gmt_spill_pair_make_resident(&p))
 		return p.err;
 	GMT_SPILL_TRY(p.err, gmt_bare.clEnqueueCopyImageToBuffer(queue, p.real[0], p.real[1], origin, region, offset, waits, list, event));
 	return gmt_spill_pair_end(&p);
@@ -139,9 +139,9 @@ static cl_int buffer_to_image(cl_command_queue queue, cl_mem buffer, cl_mem imag
 {
 	struct gmt_spill_pair p;
 	gmt_spill_pair_begin(&p, queue, "clEnqueueCopyBufferToImage", waits, list);
-	gmt_spill_pair_use(&p, buffer, false);
-	gmt_spill_pair_use(&p, image, true);
-	if (!gmt_spill_pair_ready(&p))
+	gmt_spill_pair_add(&p, buffer, false);
+	gmt_spill_pair_add(&p, image, true);
+	if (!gmt_spill_pair_make_resident(&p))
 		return p.err;
 	GMT_SPILL_TRY(p.err, gmt_bare.clEnqueueCopyBufferToImage(queue, p.real[0], p.real[1], offset, origin, region, waits, list, event));
 	return gmt_spill_pair_end(&p);

@@ -16,12 +16,12 @@ struct gmt_spill_context *gmt_spill_context_find(cl_context handle)
 	return (struct gmt_spill_context *)gmt_table_find(&spill_contexts, handle);
 }
 
-static cl_context handle_of(const struct gmt_spill_context *context)
+static cl_context handle_of_context(const struct gmt_spill_context *context)
 {
 	return (cl_context)atomic_load(&context->object.handle);
 }
 
-static cl_uint references_of(cl_context handle)
+static cl_uint context_references(cl_context handle)
 {
 	cl_uint count = 0;
 	gmt_bare.clGetContextInfo(handle, CL_CONTEXT_REFERENCE_COUNT, sizeof count, &count, NULL);
@@ -97,12 +97,12 @@ void gmt_spill_context_learn(struct gmt_spill_context *context, cl_mem_flags fla
 void gmt_spill_context_hold(struct gmt_spill_context *context)
 {
 	atomic_fetch_add(&context->live, 1);
-	gmt_bare.clRetainContext(handle_of(context));
+	gmt_bare.clRetainContext(handle_of_context(context));
 }
 
 void gmt_spill_context_drop(struct gmt_spill_context *context)
 {
-	cl_context handle = handle_of(context);
+	cl_context handle = handle_of_context(context);
 	cl_command_queue queue = NULL;
 	cl_mem dummy = NULL;
 	gmt_lock(&context->lock);
@@ -129,9 +129,9 @@ cl_command_queue gmt_spill_context_queue(struct gmt_spill_context *context)
 		return context->queue;
 	cl_int err = CL_SUCCESS;
 	if (gmt_bare.clCreateCommandQueue)
-		context->queue = gmt_bare.clCreateCommandQueue(handle_of(context), context->device, 0, &err);
+		context->queue = gmt_bare.clCreateCommandQueue(handle_of_context(context), context->device, 0, &err);
 	else if (gmt_bare.clCreateCommandQueueWithProperties)
-		context->queue = gmt_bare.clCreateCommandQueueWithProperties(handle_of(context), context->device, NULL, &err);
+		context->queue = gmt_bare.clCreateCommandQueueWithProperties(handle_of_context(context), context->device, NULL, &err);
 	return context->queue;
 }
 
@@ -139,11 +139,11 @@ cl_mem gmt_spill_context_dummy(struct gmt_spill_context *context)
 {
 	cl_int err = CL_SUCCESS;
 	if (!context->dummy)
-		context->dummy = gmt_bare.clCreateBuffer(handle_of(context), CL_MEM_READ_WRITE, 64, NULL, &err);
+		context->dummy = gmt_bare.clCreateBuffer(handle_of_context(context), CL_MEM_READ_WRITE, 64, NULL, &err);
 	return context->dummy;
 }
 
-static cl_context create(const cl_context_properties *properties, cl_uint count, const cl_device_id *devices,
+static cl_context create_context(const cl_context_properties *properties, cl_uint count, const cl_device_id *devices,
 			 void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *), void *data, cl_int *errcode)
 {
 	cl_context handle = gmt_bare.clCreateContext(properties, count, devices, notify, data, errcode);
@@ -152,7 +152,7 @@ static cl_context create(const cl_context_properties *properties, cl_uint count,
 	return handle;
 }
 
-static cl_context create_from_type(const cl_context_properties *properties, cl_device_type type,
+static cl_context create_context_from_type(const cl_context_properties *properties, cl_device_type type,
 				   void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *), void *data, cl_int *errcode)
 {
 	cl_context handle = gmt_bare.clCreateContextFromType(properties, type, notify, data, errcode);
@@ -161,7 +161,7 @@ static cl_context create_from_type(const cl_context_properties *properties, cl_d
 	return handle;
 }
 
-static cl_int retain(cl_context handle)
+static cl_int retain_context(cl_context handle)
 {
 	cl_int err = gmt_bare.clRetainContext(handle);
 	struct gmt_spill_context *context = err == CL_SUCCESS ? gmt_spill_context_find(handle) : NULL;
@@ -170,7 +170,7 @@ static cl_int retain(cl_context handle)
 	return err;
 }
 
-static cl_int release(cl_context handle)
+static cl_int release_context(cl_context handle)
 {
 	struct gmt_spill_context *context = gmt_spill_context_find(handle);
 	if (context && gmt_last_reference(&context->references) && atomic_load(&context->live) == 0)
@@ -179,16 +179,16 @@ static cl_int release(cl_context handle)
 }
 
 /* What is ours must not show, and virtual objects show where the driver's own would. */
-static cl_int get_info(cl_context handle, cl_context_info what, size_t room, void *value, size_t *needed)
+static cl_int get_context_info(cl_context handle, cl_context_info what, size_t room, void *value, size_t *needed)
 {
 	cl_int err = gmt_bare.clGetContextInfo(handle, what, room, value, needed);
 	struct gmt_spill_context *context = what == CL_CONTEXT_REFERENCE_COUNT ? gmt_spill_context_find(handle) : NULL;
 	if (err != CL_SUCCESS || !value || !context || !atomic_load(&context->live))
 		return err;
 	cl_int err_probe = CL_SUCCESS;
-	cl_uint before = references_of(handle);
+	cl_uint before = context_references(handle);
 	cl_mem probe = gmt_bare.clCreateBuffer(handle, CL_MEM_READ_WRITE, 64, NULL, &err_probe);
-	bool counts = probe && references_of(handle) > before;
+	bool counts = probe && context_references(handle) > before;
 	if (probe)
 		gmt_bare.clReleaseMemObject(probe);
 	uint32_t live = atomic_load(&context->live);
@@ -200,9 +200,9 @@ static cl_int get_info(cl_context handle, cl_context_info what, size_t room, voi
 
 void gmt_spill_override_contexts(struct gmt_functions *over)
 {
-	GMT_SPILL_OVER(over, clCreateContext, create);
-	GMT_SPILL_OVER(over, clCreateContextFromType, create_from_type);
-	GMT_SPILL_OVER(over, clRetainContext, retain);
-	GMT_SPILL_OVER(over, clReleaseContext, release);
-	GMT_SPILL_OVER(over, clGetContextInfo, get_info);
+	GMT_SPILL_OVER(over, clCreateContext, create_context);
+	GMT_SPILL_OVER(over, clCreateContextFromType, create_context_from_type);
+	GMT_SPILL_OVER(over, clRetainContext, retain_context);
+	GMT_SPILL_OVER(over, clReleaseContext, release_context);
+	GMT_SPILL_OVER(over, clGetContextInfo, get_context_info);
 }

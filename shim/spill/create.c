@@ -44,7 +44,7 @@ static cl_int judge_create(struct gmt_spill_context *context, cl_mem_flags flags
 	return CL_SUCCESS;
 }
 
-static bool copy_in(struct gmt_spill_object *object, const void *from)
+static bool copy_host_contents(struct gmt_spill_object *object, const void *from)
 {
 	object->host = gmt_spill_backing_new(object->size);
 	if (!object->host)
@@ -55,7 +55,7 @@ static bool copy_in(struct gmt_spill_object *object, const void *from)
 	return true;
 }
 
-static cl_mem create(cl_context handle, cl_mem_flags flags, size_t size, void *host, cl_int *errcode)
+static cl_mem create_buffer(cl_context handle, cl_mem_flags flags, size_t size, void *host, cl_int *errcode)
 {
 	struct gmt_spill_context *context = gmt_budget_is_virtual(flags, NULL) ? gmt_spill_context_find(handle) : NULL;
 	if (!context)
@@ -68,7 +68,7 @@ static cl_mem create(cl_context handle, cl_mem_flags flags, size_t size, void *h
 		return answer_create(NULL, CL_OUT_OF_HOST_MEMORY, errcode);
 	object->size = size;
 	object->flags = flags;
-	if (flags & CL_MEM_COPY_HOST_PTR && !copy_in(object, host)) {
+	if (flags & CL_MEM_COPY_HOST_PTR && !copy_host_contents(object, host)) {
 		gmt_spill_object_free(object);
 		return answer_create(NULL, CL_OUT_OF_HOST_MEMORY, errcode);
 	}
@@ -76,12 +76,12 @@ static cl_mem create(cl_context handle, cl_mem_flags flags, size_t size, void *h
 	return answer_create(gmt_spill_handle(object), CL_SUCCESS, errcode);
 }
 
-static cl_mem create_with(cl_context handle, const cl_mem_properties *properties, cl_mem_flags flags, size_t size, void *host,
+static cl_mem create_buffer_with_properties(cl_context handle, const cl_mem_properties *properties, cl_mem_flags flags, size_t size, void *host,
 			  cl_int *errcode)
 {
 	if (!gmt_budget_is_virtual(flags, properties))
 		return gmt_bare.clCreateBufferWithProperties(handle, properties, flags, size, host, errcode);
-	return create(handle, flags, size, host, errcode);
+	return create_buffer(handle, flags, size, host, errcode);
 }
 
 static void count_child(const struct gmt_spill_object *child, uint32_t by)
@@ -110,7 +110,7 @@ struct gmt_spill_object *gmt_spill_new_child(struct gmt_spill_object *parent, cl
 	child->made += real != NULL;
 	count_child(child, 1);
 	gmt_spill_context_hold(parent->context);
-	if (gmt_spill_join(child))
+	if (gmt_spill_add_to_root(child))
 		return child;
 	count_child(child, UINT32_MAX); /* one less */
 	gmt_spill_context_drop(parent->context);
@@ -119,14 +119,14 @@ struct gmt_spill_object *gmt_spill_new_child(struct gmt_spill_object *parent, cl
 }
 
 /* Whether any driver takes it: those that it may refuse are created at once, so that it says how. */
-static bool is_plain(const struct gmt_spill_object *parent, cl_mem_flags flags, cl_buffer_create_type type, const cl_buffer_region *r)
+static bool is_accepted_by_any(const struct gmt_spill_object *parent, cl_mem_flags flags, cl_buffer_create_type type, const cl_buffer_region *r)
 {
 	return type == CL_BUFFER_CREATE_TYPE_REGION && r && r->size && !parent->parent && (flags == 0 || flags == parent->flags) &&
 	       !(flags & ~(cl_mem_flags)(CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY)) && r->origin < parent->size &&
 	       r->size <= parent->size - r->origin && r->origin % parent->context->align == 0;
 }
 
-static cl_int ask_about_sub(cl_mem buffer, cl_mem_flags flags, cl_buffer_create_type type, const cl_buffer_region *region,
+static cl_int try_sub_buffer(cl_mem buffer, cl_mem_flags flags, cl_buffer_create_type type, const cl_buffer_region *region,
 			    cl_mem_flags *reported)
 {
 	cl_int err = CL_SUCCESS;
@@ -149,26 +149,26 @@ cl_int gmt_spill_judge_sub(struct gmt_spill_object *parent, cl_mem_flags flags, 
 	cl_buffer_region small = {inside ? region->origin % align : 0, inside && region->size};
 	cl_int err;
 	if (!inside && gmt_spill_pin(parent, "clCreateSubBuffer") == CL_SUCCESS) {
-		err = ask_about_sub(parent->real, flags, type, region, reported);
+		err = try_sub_buffer(parent->real, flags, type, region, reported);
 		gmt_spill_unpin(parent);
 		return err;
 	}
-	cl_mem stand_in = gmt_spill_stand_in(parent, 2 * align);
+	cl_mem stand_in = gmt_spill_create_stand_in(parent, 2 * align);
 	if (!stand_in)
 		return CL_MEM_OBJECT_ALLOCATION_FAILURE;
-	err = ask_about_sub(stand_in, flags, type, inside ? &small : region, reported);
+	err = try_sub_buffer(stand_in, flags, type, inside ? &small : region, reported);
 	gmt_bare.clReleaseMemObject(stand_in);
 	return err;
 }
 
-static cl_mem create_sub(cl_mem buffer, cl_mem_flags flags, cl_buffer_create_type type, const void *info, cl_int *errcode)
+static cl_mem create_sub_buffer(cl_mem buffer, cl_mem_flags flags, cl_buffer_create_type type, const void *info, cl_int *errcode)
 {
 	struct gmt_spill_object *parent = gmt_spill_find(buffer);
 	if (!parent)
 		return gmt_spill_is_ours(buffer) ? answer_create(NULL, CL_INVALID_MEM_OBJECT, errcode)
 						 : gmt_bare.clCreateSubBuffer(buffer, flags, type, info, errcode);
 	cl_mem_flags reported = 0;
-	cl_int err = is_plain(parent, flags, type, info) ? CL_SUCCESS : gmt_spill_judge_sub(parent, flags, type, info, &reported);
+	cl_int err = is_accepted_by_any(parent, flags, type, info) ? CL_SUCCESS : gmt_spill_judge_sub(parent, flags, type, info, &reported);
 	if (err != CL_SUCCESS)
 		return answer_create(NULL, err, errcode);
 	struct gmt_spill_object *child = gmt_spill_new_child(parent, flags, info, NULL, NULL);
@@ -177,7 +177,7 @@ static cl_mem create_sub(cl_mem buffer, cl_mem_flags flags, cl_buffer_create_typ
 	return child ? answer_create(gmt_spill_handle(child), CL_SUCCESS, errcode) : answer_create(NULL, CL_OUT_OF_HOST_MEMORY, errcode);
 }
 
-static cl_int retain(cl_mem handle)
+static cl_int retain_memory(cl_mem handle)
 {
 	struct gmt_spill_object *object = gmt_spill_find(handle);
 	if (!object)
@@ -187,7 +187,7 @@ static cl_int retain(cl_mem handle)
 	return CL_SUCCESS;
 }
 
-static cl_int release(cl_mem handle)
+static cl_int release_memory(cl_mem handle)
 {
 	struct gmt_spill_object *object = gmt_spill_find(handle);
 	if (!object)
@@ -198,11 +198,11 @@ static cl_int release(cl_mem handle)
 	if (count == 0)
 		return CL_INVALID_MEM_OBJECT;
 	if (count == 1)
-		gmt_spill_let_go(object);
+		gmt_spill_drop_hold(object);
 	return CL_SUCCESS;
 }
 
-static cl_int set_ending(cl_mem handle, void(CL_CALLBACK *notify)(cl_mem, void *), void *data)
+static cl_int set_destructor_callback(cl_mem handle, void(CL_CALLBACK *notify)(cl_mem, void *), void *data)
 {
 	struct gmt_spill_object *object = gmt_spill_find(handle);
 	if (!object)
@@ -219,10 +219,10 @@ static cl_int set_ending(cl_mem handle, void(CL_CALLBACK *notify)(cl_mem, void *
 
 void gmt_spill_override_creates(struct gmt_functions *over)
 {
-	GMT_SPILL_OVER(over, clCreateBuffer, create);
-	GMT_SPILL_OVER(over, clCreateBufferWithProperties, create_with);
-	GMT_SPILL_OVER(over, clCreateSubBuffer, create_sub);
-	GMT_SPILL_OVER(over, clRetainMemObject, retain);
-	GMT_SPILL_OVER(over, clReleaseMemObject, release);
-	GMT_SPILL_OVER(over, clSetMemObjectDestructorCallback, set_ending);
+	GMT_SPILL_OVER(over, clCreateBuffer, create_buffer);
+	GMT_SPILL_OVER(over, clCreateBufferWithProperties, create_buffer_with_properties);
+	GMT_SPILL_OVER(over, clCreateSubBuffer, create_sub_buffer);
+	GMT_SPILL_OVER(over, clRetainMemObject, retain_memory);
+	GMT_SPILL_OVER(over, clReleaseMemObject, release_memory);
+	GMT_SPILL_OVER(over, clSetMemObjectDestructorCallback, set_destructor_callback);
 }

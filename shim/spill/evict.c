@@ -26,7 +26,7 @@
 #define LONG_PATIENCE 60000000000u
 
 /* Marks it, unless a call was faster. From here on calls wait for the residency lock. */
-static bool claim(struct gmt_spill_object *root)
+static bool claim_root(struct gmt_spill_object *root)
 {
 	gmt_lock(&root->lock);
 	bool idle = gmt_spill_state_of(root) == GMT_SPILL_IS_IDLE;
@@ -53,19 +53,19 @@ static cl_int read_through(cl_command_queue queue, const struct gmt_spill_object
 	return err;
 }
 
-static cl_int read_all(cl_command_queue queue, const struct gmt_spill_object *root)
+static cl_int read_contents(cl_command_queue queue, const struct gmt_spill_object *root)
 {
 	if (root->flags & (CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_NO_ACCESS))
 		return read_through(queue, root);
 	return gmt_bare.clEnqueueReadBuffer(queue, root->real, CL_TRUE, 0, root->size, root->host, 0, NULL, NULL);
 }
 
-static bool save(struct gmt_spill_object *root)
+static bool save_contents(struct gmt_spill_object *root)
 {
 	if (!root->contents || root->clean)
 		return true;
 	cl_command_queue queue = gmt_spill_backing_take(root) ? gmt_spill_context_queue(root->context) : NULL;
-	if (!queue || read_all(queue, root) != CL_SUCCESS)
+	if (!queue || read_contents(queue, root) != CL_SUCCESS)
 		return false;
 	return true;
 }
@@ -82,10 +82,10 @@ void gmt_spill_release_children(struct gmt_spill_object *root)
 }
 
 /* False: its contents could not be saved, and it stays. */
-static bool evict(struct gmt_spill_object *root)
+static bool evict_root(struct gmt_spill_object *root)
 {
 	uint64_t start = gmt_now();
-	bool moves = root->contents && !root->clean, saved = save(root);
+	bool moves = root->contents && !root->clean, saved = save_contents(root);
 	cl_mem real = root->real;
 	if (saved) {
 		gmt_spill_release_children(root);
@@ -108,9 +108,9 @@ static bool evict(struct gmt_spill_object *root)
 	if (!saved)
 		return false;
 	gmt_bare.clReleaseMemObject(real);
-	gmt_budget_give(root->size);
+	gmt_budget_give_back(root->size);
 	gmt_spill_record(moves ? GMT_SPILL_OUT : GMT_SPILL_CLEAN, root, start);
-	gmt_spill_gets_short();
+	gmt_spill_note_short();
 	return true;
 }
 
@@ -120,13 +120,13 @@ static bool evict(struct gmt_spill_object *root)
  */
 static _Atomic(const struct gmt_spill_patience *) first_waiting;
 
-static bool holds_out(const struct gmt_spill_patience *patience)
+static bool may_hold_out(const struct gmt_spill_patience *patience)
 {
 	const struct gmt_spill_patience *none = NULL;
 	return patience->command || atomic_compare_exchange_strong(&first_waiting, &none, patience) || none == patience;
 }
 
-void gmt_spill_waits_no_more(const struct gmt_spill_patience *patience)
+void gmt_spill_end_wait(const struct gmt_spill_patience *patience)
 {
 	atomic_compare_exchange_strong(&first_waiting, &patience, NULL);
 }
@@ -135,11 +135,11 @@ void gmt_spill_waits_no_more(const struct gmt_spill_patience *patience)
 static bool may_wait(struct gmt_spill_patience *patience, enum gmt_spill_state some)
 {
 	uint64_t now = gmt_now(), most = LONG_PATIENCE;
-	bool ended = gmt_spill_has_ended(&patience->seen);
+	bool ended = gmt_spill_has_any_ended(&patience->seen);
 	if (ended && some == GMT_SPILL_IS_STUCK)
 		some = GMT_SPILL_IS_BUSY;
 	if (some == GMT_SPILL_IS_HELD)
-		most = !holds_out(patience) || gmt_spill_gated_here() ? PATIENCE : OTHERS_PATIENCE;
+		most = !may_hold_out(patience) || gmt_spill_gated_here() ? PATIENCE : OTHERS_PATIENCE;
 	patience->alone = some == GMT_SPILL_IS_BUSY && !ended && now - patience->start > OTHERS_PATIENCE;
 	return !gmt_in_callback && some != GMT_SPILL_IS_STUCK && now - patience->start <= most;
 }
@@ -163,9 +163,9 @@ enum gmt_spill_outcome gmt_spill_evict_one(struct gmt_spill_patience *patience)
 			return patience->outcome = GMT_SPILL_LATER;
 		if (!choice.root)
 			return patience->outcome = may_wait(patience, choice.some) ? GMT_SPILL_LATER : GMT_SPILL_NOTHING;
-		if (!claim(choice.root))
+		if (!claim_root(choice.root))
 			continue;
-		if (evict(choice.root))
+		if (evict_root(choice.root))
 			return patience->outcome = GMT_SPILL_GONE;
 		if (++patience->failed > 8)
 			return patience->outcome = GMT_SPILL_NOTHING;

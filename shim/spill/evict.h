@@ -22,7 +22,7 @@ struct gmt_spill_patience {
 /* Takes the memory of one object that no command uses, the one whose next use is farthest first. */
 enum gmt_spill_outcome gmt_spill_evict_one(struct gmt_spill_patience *patience);
 /* The end of a patience without a command. */
-void gmt_spill_waits_no_more(const struct gmt_spill_patience *patience);
+void gmt_spill_end_wait(const struct gmt_spill_patience *patience);
 /* Releases the real objects of sub-buffers. */
 void gmt_spill_release_children(struct gmt_spill_object *root);
 

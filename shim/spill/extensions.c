@@ -43,12 +43,12 @@ static bool is_core(const char *name)
 	return false;
 }
 
-static void *extension(const char *name)
+static void *get_extension_function(const char *name)
 {
 	return is_harmless(name) || is_core(name) ? gmt_bare.clGetExtensionFunctionAddress(name) : NULL;
 }
 
-static void *extension_for(cl_platform_id platform, const char *name)
+static void *get_platform_extension_function(cl_platform_id platform, const char *name)
 {
 	return is_harmless(name) || is_core(name) ? gmt_bare.clGetExtensionFunctionAddressForPlatform(platform, name) : NULL;
 }
@@ -73,7 +73,7 @@ static bool is_withheld(const char *name)
 }
 
 /* What is left of a list of names with spaces between; returns its bytes with the end. */
-static size_t names_left(char *list, size_t bytes)
+static size_t remove_withheld_names(char *list, size_t bytes)
 {
 	char *to = list;
 	list[bytes - 1] = 0;
@@ -91,7 +91,7 @@ static size_t names_left(char *list, size_t bytes)
 }
 
 /* What is left of a list of names with versions; returns its bytes. */
-static size_t versions_left(char *list, size_t bytes)
+static size_t remove_withheld_versions(char *list, size_t bytes)
 {
 	cl_name_version one;
 	size_t kept = 0;
@@ -108,17 +108,17 @@ static size_t versions_left(char *list, size_t bytes)
 /* A query of the driver, of a platform or a device. */
 typedef cl_int query(void *object, cl_uint what, size_t room, void *value, size_t *needed);
 
-static cl_int of_platform(void *object, cl_uint what, size_t room, void *value, size_t *needed)
+static cl_int query_platform(void *object, cl_uint what, size_t room, void *value, size_t *needed)
 {
 	return gmt_bare.clGetPlatformInfo(object, what, room, value, needed);
 }
 
-static cl_int of_device(void *object, cl_uint what, size_t room, void *value, size_t *needed)
+static cl_int query_device(void *object, cl_uint what, size_t room, void *value, size_t *needed)
 {
 	return gmt_bare.clGetDeviceInfo(object, what, room, value, needed);
 }
 
-static cl_int list(query *ask, void *object, cl_uint what, size_t (*left)(char *, size_t), size_t room, void *value, size_t *needed)
+static cl_int answer_extension_list(query *ask, void *object, cl_uint what, size_t (*left)(char *, size_t), size_t room, void *value, size_t *needed)
 {
 	size_t bytes = 0;
 	cl_int err = ask(object, what, 0, NULL, &bytes);
@@ -138,28 +138,28 @@ static cl_int list(query *ask, void *object, cl_uint what, size_t (*left)(char *
 	return err;
 }
 
-static cl_int platform_info(cl_platform_id platform, cl_platform_info what, size_t room, void *value, size_t *needed)
+static cl_int get_platform_info(cl_platform_id platform, cl_platform_info what, size_t room, void *value, size_t *needed)
 {
 	if (what == CL_PLATFORM_EXTENSIONS)
-		return list(of_platform, platform, what, names_left, room, value, needed);
+		return answer_extension_list(query_platform, platform, what, remove_withheld_names, room, value, needed);
 	if (what == CL_PLATFORM_EXTENSIONS_WITH_VERSION)
-		return list(of_platform, platform, what, versions_left, room, value, needed);
+		return answer_extension_list(query_platform, platform, what, remove_withheld_versions, room, value, needed);
 	return gmt_bare.clGetPlatformInfo(platform, what, room, value, needed);
 }
 
-static cl_int device_info(cl_device_id device, cl_device_info what, size_t room, void *value, size_t *needed)
+static cl_int get_device_info(cl_device_id device, cl_device_info what, size_t room, void *value, size_t *needed)
 {
 	if (what == CL_DEVICE_EXTENSIONS)
-		return list(of_device, device, what, names_left, room, value, needed);
+		return answer_extension_list(query_device, device, what, remove_withheld_names, room, value, needed);
 	if (what == CL_DEVICE_EXTENSIONS_WITH_VERSION)
-		return list(of_device, device, what, versions_left, room, value, needed);
+		return answer_extension_list(query_device, device, what, remove_withheld_versions, room, value, needed);
 	return gmt_bare.clGetDeviceInfo(device, what, room, value, needed);
 }
 
 void gmt_spill_override_extensions(struct gmt_functions *over)
 {
-	GMT_SPILL_OVER(over, clGetExtensionFunctionAddress, extension);
-	GMT_SPILL_OVER(over, clGetExtensionFunctionAddressForPlatform, extension_for);
-	GMT_SPILL_OVER(over, clGetPlatformInfo, platform_info);
-	GMT_SPILL_OVER(over, clGetDeviceInfo, device_info);
+	GMT_SPILL_OVER(over, clGetExtensionFunctionAddress, get_extension_function);
+	GMT_SPILL_OVER(over, clGetExtensionFunctionAddressForPlatform, get_platform_extension_function);
+	GMT_SPILL_OVER(over, clGetPlatformInfo, get_platform_info);
+	GMT_SPILL_OVER(over, clGetDeviceInfo, get_device_info);
 }

@@ -44,10 +44,10 @@ void gmt_spill_record_stall(const struct gmt_spill_command *command, uint64_t st
 	for (uint32_t i = 1; i < command->count; i++)
 		if (command->uses[i].object->root->size > largest->size)
 			largest = command->uses[i].object->root;
-	write_spill(GMT_SPILL_STALL, gmt_spill_needed(command), largest, start);
+	write_spill(GMT_SPILL_STALL, gmt_spill_needed_bytes(command), largest, start);
 }
 
-uint64_t gmt_spill_needed(const struct gmt_spill_command *command)
+uint64_t gmt_spill_needed_bytes(const struct gmt_spill_command *command)
 {
 	uint64_t bytes = 0;
 	for (uint32_t i = 0; i < command->count; i++) {

@@ -15,6 +15,6 @@ void gmt_spill_record(enum gmtspill what, struct gmt_spill_object *root, uint64_
 /* Records that a call has waited since start; command: what for, or NULL. */
 void gmt_spill_record_stall(const struct gmt_spill_command *command, uint64_t start);
 /* Bytes of all that a command uses. */
-uint64_t gmt_spill_needed(const struct gmt_spill_command *command);
+uint64_t gmt_spill_needed_bytes(const struct gmt_spill_command *command);
 
 #endif

@@ -29,7 +29,7 @@ static void CL_CALLBACK real_ended(cl_mem real, void *data)
 	gmt_spill_object_free(object);
 }
 
-static void finish(struct gmt_spill_object *object)
+static void finish_object(struct gmt_spill_object *object)
 {
 	cl_mem real = object->real;
 	size_t counted = object->parent ? 0 : object->size;
@@ -45,7 +45,7 @@ static void finish(struct gmt_spill_object *object)
 		real_ended(real, object);
 	if (real) {
 		gmt_bare.clReleaseMemObject(real);
-		gmt_budget_give(counted);
+		gmt_budget_give_back(counted);
 	}
 	gmt_spill_context_drop(context);
 }
@@ -71,14 +71,14 @@ static void unlink_object(struct gmt_spill_object *object)
 
 static void push_ended(struct gmt_spill_object *object)
 {
-	gmt_spill_object_ends();
+	gmt_spill_count_ending();
 	object->ended = atomic_load(&ended);
 	while (!atomic_compare_exchange_weak(&ended, &object->ended, object))
 		;
 }
 
 /* A release never waits for the lock: the thread that has it ends the object afterwards. */
-static void end_all(void)
+static void end_pushed_objects(void)
 {
 	while (atomic_load(&ended)) {
 		uint32_t none = 0;
@@ -91,8 +91,8 @@ static void end_all(void)
 		while (list) {
 			struct gmt_spill_object *object = list, *parent = object->parent;
 			list = object->ended;
-			finish(object);
-			gmt_spill_object_has_ended();
+			finish_object(object);
+			gmt_spill_count_ended();
 			if (!parent)
 				continue;
 			atomic_fetch_sub(&parent->children, 1);
@@ -102,12 +102,12 @@ static void end_all(void)
 	}
 }
 
-void gmt_spill_let_go(struct gmt_spill_object *object)
+void gmt_spill_drop_hold(struct gmt_spill_object *object)
 {
 	if (atomic_fetch_sub(&object->holds, 1) != 1)
 		return;
 	push_ended(object);
-	end_all();
+	end_pushed_objects();
 }
 
 bool gmt_spill_lock(void)
@@ -119,10 +119,10 @@ void gmt_spill_unlock(void)
 {
 	gmt_unlock_driver(&residency);
 	atomic_thread_fence(memory_order_seq_cst); /* who still saw the lock has put its object there */
-	end_all();
+	end_pushed_objects();
 }
 
-bool gmt_spill_join(struct gmt_spill_object *child)
+bool gmt_spill_add_to_root(struct gmt_spill_object *child)
 {
 	if (!gmt_spill_lock())
 		return false;

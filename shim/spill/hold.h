@@ -11,8 +11,8 @@
 bool gmt_spill_lock(void);
 void gmt_spill_unlock(void);
 /* One hold less. With the last one the object ends: its callbacks run, its memory goes. */
-void gmt_spill_let_go(struct gmt_spill_object *object);
+void gmt_spill_drop_hold(struct gmt_spill_object *object);
 /* A sub-buffer joins its root. */
-bool gmt_spill_join(struct gmt_spill_object *child);
+bool gmt_spill_add_to_root(struct gmt_spill_object *child);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-static cl_int give(const void *from, size_t size, size_t room, void *value, size_t *needed)
+static cl_int copy_answer(const void *from, size_t size, size_t room, void *value, size_t *needed)
 {
 	if (value && room < size)
 		return CL_INVALID_VALUE;
@@ -19,7 +19,7 @@ static cl_int give(const void *from, size_t size, size_t room, void *value, size
 }
 
 /* Drivers count sub-buffers, and for a moment commands, in the references of a buffer. */
-static cl_uint references_of(struct gmt_spill_object *object)
+static cl_uint references_to_show(struct gmt_spill_object *object)
 {
 	cl_uint count = atomic_load(&object->references), hidden = 1;
 	uint32_t children = atomic_load(&object->children);
@@ -32,7 +32,7 @@ static cl_uint references_of(struct gmt_spill_object *object)
 	return count + hidden + children;
 }
 
-static cl_int ask(struct gmt_spill_object *object, cl_mem_info what, size_t room, void *value, size_t *needed)
+static cl_int ask_driver(struct gmt_spill_object *object, cl_mem_info what, size_t room, void *value, size_t *needed)
 {
 	cl_int err = gmt_spill_pin(object, "clGetMemObjectInfo");
 	if (err != CL_SUCCESS)
@@ -43,23 +43,23 @@ static cl_int ask(struct gmt_spill_object *object, cl_mem_info what, size_t room
 }
 
 /* CL_MEM_COPY_HOST_PTR comes and goes with the real object of a root. */
-static cl_int flags_of(struct gmt_spill_object *object, size_t room, void *value, size_t *needed)
+static cl_int flags_to_show(struct gmt_spill_object *object, size_t room, void *value, size_t *needed)
 {
 	const cl_mem_flags copy = CL_MEM_COPY_HOST_PTR;
 	uint32_t class = gmt_spill_context_class(object->context, object->root->flags);
 	cl_mem_flags all = class < GMT_SPILL_CLASSES ? object->context->reported[class] : object->root->flags;
 	if (!object->parent)
-		return give(&all, sizeof all, room, value, needed);
+		return copy_answer(&all, sizeof all, room, value, needed);
 	cl_mem_flags own = atomic_load(&object->reported);
 	if (object->image)
-		return give(&own, sizeof own, room, value, needed);
+		return copy_answer(&own, sizeof own, room, value, needed);
 	cl_buffer_region region = {object->origin, object->size};
 	cl_int err = own ? CL_SUCCESS : gmt_spill_judge_sub(object->parent, object->flags, CL_BUFFER_CREATE_TYPE_REGION, &region, &own);
 	if (err != CL_SUCCESS)
 		return err;
 	atomic_store(&object->reported, own);
 	own = (own & ~copy) | (all & copy);
-	return give(&own, sizeof own, room, value, needed);
+	return copy_answer(&own, sizeof own, room, value, needed);
 }
 
 static bool has_no_address(const struct gmt_spill_object *object)
@@ -83,13 +83,13 @@ static cl_int ask_real_or_dummy(struct gmt_spill_object *object, cl_mem_info wha
 /* The driver may have none for an image. */
 static cl_int ask_for_parent(struct gmt_spill_object *object, cl_mem_info what, size_t room, void *value, size_t *needed)
 {
-	cl_int err = ask(object, what, room, value, needed);
+	cl_int err = ask_driver(object, what, room, value, needed);
 	if (err == CL_SUCCESS && value && *(cl_mem *)value && object->parent)
 		*(cl_mem *)value = gmt_spill_handle(object->parent);
 	return err;
 }
 
-static cl_int info_of(struct gmt_spill_object *object, cl_mem_info what, size_t room, void *value, size_t *needed)
+static cl_int answer_info(struct gmt_spill_object *object, cl_mem_info what, size_t room, void *value, size_t *needed)
 {
 	cl_mem_object_type type = object->image ? object->image->desc.image_type : CL_MEM_OBJECT_BUFFER;
 	const void *context = (const void *)atomic_load(&object->context->object.handle);
@@ -98,36 +98,36 @@ static cl_int info_of(struct gmt_spill_object *object, cl_mem_info what, size_t 
 	bool parts = gmt_bare.clCreateSubBuffer && !object->image;
 	switch (what) {
 	case CL_MEM_TYPE:
-		return give(&type, sizeof type, room, value, needed);
+		return copy_answer(&type, sizeof type, room, value, needed);
 	case CL_MEM_SIZE:
-		return give(&object->size, sizeof object->size, room, value, needed);
+		return copy_answer(&object->size, sizeof object->size, room, value, needed);
 	case CL_MEM_CONTEXT:
-		return give(&context, sizeof context, room, value, needed);
+		return copy_answer(&context, sizeof context, room, value, needed);
 	case CL_MEM_FLAGS:
-		return flags_of(object, room, value, needed);
+		return flags_to_show(object, room, value, needed);
 	case CL_MEM_REFERENCE_COUNT:
-		references = references_of(object);
-		return give(&references, sizeof references, room, value, needed);
+		references = references_to_show(object);
+		return copy_answer(&references, sizeof references, room, value, needed);
 	case CL_MEM_ASSOCIATED_MEMOBJECT:
-		return parts ? give(&parent, sizeof parent, room, value, needed) : ask_for_parent(object, what, room, value, needed);
+		return parts ? copy_answer(&parent, sizeof parent, room, value, needed) : ask_for_parent(object, what, room, value, needed);
 	case CL_MEM_OFFSET:
-		return parts ? give(&object->origin, sizeof object->origin, room, value, needed) : ask(object, what, room, value, needed);
+		return parts ? copy_answer(&object->origin, sizeof object->origin, room, value, needed) : ask_driver(object, what, room, value, needed);
 	case CL_MEM_MAP_COUNT:
 		return ask_real_or_dummy(object, what, room, value, needed);
 	case CL_MEM_HOST_PTR:
 		if (!object->image && has_no_address(object))
-			return give(&(void *){NULL}, sizeof(void *), room, value, needed);
-		return ask(object, what, room, value, needed);
+			return copy_answer(&(void *){NULL}, sizeof(void *), room, value, needed);
+		return ask_driver(object, what, room, value, needed);
 	default: /* the driver may not know it */
-		return object->image ? ask(object, what, room, value, needed) : ask_real_or_dummy(object, what, room, value, needed);
+		return object->image ? ask_driver(object, what, room, value, needed) : ask_real_or_dummy(object, what, room, value, needed);
 	}
 }
 
-static cl_int get_info(cl_mem handle, cl_mem_info what, size_t room, void *value, size_t *needed)
+static cl_int get_memory_info(cl_mem handle, cl_mem_info what, size_t room, void *value, size_t *needed)
 {
 	struct gmt_spill_object *object = gmt_spill_find(handle);
 	if (object)
-		return info_of(object, what, room, value, needed);
+		return answer_info(object, what, room, value, needed);
 	if (gmt_spill_is_ours(handle))
 		return CL_INVALID_MEM_OBJECT;
 	return gmt_bare.clGetMemObjectInfo(handle, what, room, value, needed);
@@ -175,7 +175,7 @@ static cl_int get_texture_info(cl_mem handle, cl_gl_texture_info what, size_t ro
 
 void gmt_spill_override_info(struct gmt_functions *over)
 {
-	GMT_SPILL_OVER(over, clGetMemObjectInfo, get_info);
+	GMT_SPILL_OVER(over, clGetMemObjectInfo, get_memory_info);
 	GMT_SPILL_OVER(over, clGetImageInfo, get_image_info);
 	GMT_SPILL_OVER(over, clGetPipeInfo, get_pipe_info);
 	GMT_SPILL_OVER(over, clGetGLObjectInfo, get_gl_info);

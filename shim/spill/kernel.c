@@ -33,7 +33,7 @@ struct kernel {
 
 GMT_TABLE(spill_kernels, kernel, 4096, offsetof(struct kernel, lock), 0);
 
-static struct kernel *find(cl_kernel handle)
+static struct kernel *find_kernel(cl_kernel handle)
 {
 	return (struct kernel *)gmt_table_find(&spill_kernels, handle);
 }
@@ -93,7 +93,7 @@ static void learn_argument(cl_kernel handle, cl_uint index, struct argument *arg
 		argument->reads |= (type & unchanged) == unchanged;
 }
 
-static cl_uint references_of(cl_mem real)
+static cl_uint real_references(cl_mem real)
 {
 	cl_uint count = 0;
 	gmt_bare.clGetMemObjectInfo(real, CL_MEM_REFERENCE_COUNT, sizeof count, &count, NULL);
@@ -104,23 +104,23 @@ static cl_uint references_of(cl_mem real)
  * Hands the real object to the driver. One reference is ours: where there is no other after that, the kernel keeps none. More prove
  * nothing, nor does a count from before: commands take references and give them back meanwhile.
  */
-static cl_int hand_over(cl_kernel handle, cl_uint index, const struct gmt_spill_object *object)
+static cl_int hand_real_object(cl_kernel handle, cl_uint index, const struct gmt_spill_object *object)
 {
 	_Atomic bool *free_arguments = &object->context->free_arguments;
 	cl_int err = gmt_bare.clSetKernelArg(handle, index, sizeof object->real, &object->real);
-	if (gmt_unlikely(!atomic_load_explicit(free_arguments, memory_order_relaxed)) && err == CL_SUCCESS && references_of(object->real) <= 1)
+	if (gmt_unlikely(!atomic_load_explicit(free_arguments, memory_order_relaxed)) && err == CL_SUCCESS && real_references(object->real) <= 1)
 		atomic_store(free_arguments, true);
 	return err;
 }
 
 /* Whether kernels must not have real objects between commands. */
-static bool must_let_go(const struct gmt_spill_context *context)
+static bool must_kernels_let_go(const struct gmt_spill_context *context)
 {
 	return gmt_unlikely(gmt_spill_is_short()) && !atomic_load(&context->free_arguments);
 }
 
 /* Whether the driver may hold what the argument was until now: a callback of its end must not wait for the kernel's next command. */
-static bool holds_old(const struct argument *argument, const struct gmt_spill_context *context)
+static bool may_driver_hold_old(const struct argument *argument, const struct gmt_spill_context *context)
 {
 	return argument->made && !atomic_load_explicit(&context->free_arguments, memory_order_relaxed);
 }
@@ -132,17 +132,17 @@ static cl_int set_in_driver(cl_kernel handle, cl_uint index, struct gmt_spill_ob
 	cl_int err = object->image ? gmt_spill_pin(object, "clSetKernelArg") : CL_SUCCESS;
 	if (err != CL_SUCCESS)
 		return err;
-	if (!object->image && (must_let_go(object->context) || !gmt_spill_pin_now(object, false))) {
+	if (!object->image && (must_kernels_let_go(object->context) || !gmt_spill_pin_now(object, false))) {
 		cl_mem dummy = gmt_spill_dummy(object);
 		return dummy ? gmt_bare.clSetKernelArg(handle, index, sizeof dummy, &dummy) : CL_OUT_OF_RESOURCES;
 	}
-	err = hand_over(handle, index, object);
+	err = hand_real_object(handle, index, object);
 	*made = object->made;
 	gmt_spill_unpin(object);
 	return err;
 }
 
-static cl_int set_object(struct kernel *kernel, cl_kernel handle, cl_uint index, struct gmt_spill_object *object)
+static cl_int set_object_argument(struct kernel *kernel, cl_kernel handle, cl_uint index, struct gmt_spill_object *object)
 {
 	struct argument *argument = &kernel->argument[index];
 	uint64_t serial = atomic_load(&object->serial);
@@ -152,7 +152,7 @@ static cl_int set_object(struct kernel *kernel, cl_kernel handle, cl_uint index,
 		learn_argument(handle, index, argument);
 	uint32_t made = 0;
 	cl_int err = CL_SUCCESS;
-	if (argument->judged != object->context || argument->constant || object->image || holds_old(argument, object->context))
+	if (argument->judged != object->context || argument->constant || object->image || may_driver_hold_old(argument, object->context))
 		err = set_in_driver(handle, index, object, &made);
 	if (err != CL_SUCCESS)
 		return err;
@@ -169,7 +169,7 @@ static cl_int set_argument(cl_kernel handle, cl_uint index, size_t size, const v
 	if (value && size == sizeof given)
 		memcpy(&given, value, sizeof given);
 	bool ours = gmt_spill_is_ours(given);
-	struct kernel *kernel = find(handle);
+	struct kernel *kernel = find_kernel(handle);
 	if (gmt_likely(!ours) && (!kernel || index >= kernel->count || !kernel->argument[index].object))
 		return gmt_bare.clSetKernelArg(handle, index, size, value);
 	struct gmt_spill_object *object = ours ? gmt_spill_find(given) : NULL;
@@ -183,7 +183,7 @@ static cl_int set_argument(cl_kernel handle, cl_uint index, size_t size, const v
 	if (!lock_kernel(kernel))
 		return err;
 	if (object) {
-		err = set_object(kernel, handle, index, object);
+		err = set_object_argument(kernel, handle, index, object);
 	} else {
 		err = gmt_bare.clSetKernelArg(handle, index, size, value);
 		if (err == CL_SUCCESS)
@@ -209,14 +209,14 @@ static cl_int collect_arguments(struct kernel *kernel, struct gmt_spill_command 
 	return CL_SUCCESS;
 }
 
-static cl_int set_again(struct kernel *kernel, cl_kernel handle)
+static cl_int set_arguments_again(struct kernel *kernel, cl_kernel handle)
 {
 	for (cl_uint i = 0; i < kernel->count; i++) {
 		struct argument *argument = &kernel->argument[i];
 		struct gmt_spill_object *object = argument->object;
 		if (!object || gmt_likely(argument->made == object->made))
 			continue;
-		cl_int err = hand_over(handle, i, object);
+		cl_int err = hand_real_object(handle, i, object);
 		if (err != CL_SUCCESS)
 			return err;
 		argument->made = object->made;
@@ -230,9 +230,9 @@ struct launch {
 	struct gmt_spill_command command;
 };
 
-static cl_int prepare(struct launch *l, cl_command_queue queue, const char *name, cl_int refused)
+static cl_int prepare_launch(struct launch *l, cl_command_queue queue, const char *name, cl_int refused)
 {
-	struct kernel *kernel = find(l->handle);
+	struct kernel *kernel = find_kernel(l->handle);
 	l->kernel = NULL;
 	if (!kernel || !kernel->count)
 		return CL_SUCCESS;
@@ -243,27 +243,27 @@ static cl_int prepare(struct launch *l, cl_command_queue queue, const char *name
 	};
 	cl_int err = collect_arguments(kernel, &l->command);
 	if (err == CL_SUCCESS)
-		err = gmt_spill_begin_or(&l->command, refused);
+		err = gmt_spill_begin_or_refuse(&l->command, refused);
 	if (err != CL_SUCCESS) {
 		gmt_unlock(&kernel->lock);
 		return err;
 	}
-	err = set_again(kernel, l->handle);
+	err = set_arguments_again(kernel, l->handle);
 	l->kernel = kernel;
 	if (err == CL_SUCCESS)
 		return err;
-	gmt_spill_end(&l->command, err);
+	gmt_spill_end_command(&l->command, err);
 	gmt_unlock(&kernel->lock);
 	return err;
 }
 
 /* Where the driver has a real buffer it gets a small one: of images, nothing stands for them. Under the kernel's lock. */
-static void let_go(struct kernel *kernel, cl_kernel handle, bool locked)
+static void let_arguments_go(struct kernel *kernel, cl_kernel handle, bool locked)
 {
 	for (cl_uint i = 0; i < kernel->count; i++) {
 		struct argument *argument = &kernel->argument[i];
 		struct gmt_spill_context *context = argument->judged;
-		if (!argument->object || !argument->made || !context || !must_let_go(context) || !atomic_load(&context->live))
+		if (!argument->object || !argument->made || !context || !must_kernels_let_go(context) || !atomic_load(&context->live))
 			continue;
 		cl_mem dummy = locked ? gmt_spill_context_dummy(context) : gmt_spill_dummy(argument->object);
 		if (dummy && gmt_bare.clSetKernelArg(handle, i, sizeof dummy, &dummy) == CL_SUCCESS)
@@ -271,29 +271,29 @@ static void let_go(struct kernel *kernel, cl_kernel handle, bool locked)
 	}
 }
 
-static void let_go_idle(struct gmt_object *object)
+static void let_idle_kernel_go(struct gmt_object *object)
 {
 	struct kernel *kernel = (struct kernel *)object;
 	if (atomic_exchange_explicit(&kernel->lock, 1, memory_order_acquire))
 		return; /* it does so itself, after its command */
 	cl_kernel handle = (cl_kernel)atomic_load(&kernel->object.handle);
 	if (handle)
-		let_go(kernel, handle, true);
+		let_arguments_go(kernel, handle, true);
 	gmt_unlock(&kernel->lock);
 }
 
 /* Memory is short for the first time. */
-static void let_all_go(void)
+static void let_all_kernels_go(void)
 {
-	gmt_table_each_outside(&spill_kernels, let_go_idle);
+	gmt_table_each_outside(&spill_kernels, let_idle_kernel_go);
 }
 
 static cl_int end_launch(struct launch *l, cl_int err)
 {
 	if (l->kernel) {
 		if (gmt_unlikely(gmt_spill_is_short()))
-			let_go(l->kernel, l->handle, false);
-		gmt_spill_end(&l->command, err);
+			let_arguments_go(l->kernel, l->handle, false);
+		gmt_spill_end_command(&l->command, err);
 		gmt_unlock(&l->kernel->lock);
 	}
 	return err;
@@ -303,9 +303,10 @@ static cl_int enqueue_kernel(cl_command_queue queue, cl_kernel handle, cl_uint d
 			     const size_t *local, cl_uint waits, const cl_event *list, cl_event *event)
 {
 	struct launch l = {.handle = handle};
-	gmt_spill_queue_gate(queue, waits, list);
+	gmt_spill_queue_note_gate(queue, waits, list);
 	bool ranges = dimensions >= 1 && dimensions <= 3;
-	cl_int err = prepare(&l, queue, "clEnqueueNDRangeKernel", ranges ? gmt_spill_refused(queue, waits, list) : CL_INVALID_WORK_DIMENSION);
+	cl_int err = prepare_launch(&l, queue, "clEnqueueNDRangeKernel",
+	                            ranges ? gmt_spill_wait_list_error(queue, waits, list) : CL_INVALID_WORK_DIMENSION);
 	if (err != CL_SUCCESS)
 		return err;
 	GMT_SPILL_TRY(err, gmt_bare.clEnqueueNDRangeKernel(queue, handle, dimensions, offset, global, local, waits, list, event));
@@ -315,22 +316,22 @@ static cl_int enqueue_kernel(cl_command_queue queue, cl_kernel handle, cl_uint d
 static cl_int enqueue_task(cl_command_queue queue, cl_kernel handle, cl_uint waits, const cl_event *list, cl_event *event)
 {
 	struct launch l = {.handle = handle};
-	gmt_spill_queue_gate(queue, waits, list);
-	cl_int err = prepare(&l, queue, "clEnqueueTask", gmt_spill_refused(queue, waits, list));
+	gmt_spill_queue_note_gate(queue, waits, list);
+	cl_int err = prepare_launch(&l, queue, "clEnqueueTask", gmt_spill_wait_list_error(queue, waits, list));
 	if (err != CL_SUCCESS)
 		return err;
 	GMT_SPILL_TRY(err, gmt_bare.clEnqueueTask(queue, handle, waits, list, event));
 	return end_launch(&l, err);
 }
 
-static cl_kernel create(cl_program program, const char *name, cl_int *errcode)
+static cl_kernel create_kernel(cl_program program, const char *name, cl_int *errcode)
 {
 	cl_kernel handle = gmt_bare.clCreateKernel(program, name, errcode);
 	add_kernel(handle);
 	return handle;
 }
 
-static cl_int create_all(cl_program program, cl_uint room, cl_kernel *kernels, cl_uint *count)
+static cl_int create_kernels(cl_program program, cl_uint room, cl_kernel *kernels, cl_uint *count)
 {
 	cl_uint made = 0;
 	cl_int err = gmt_bare.clCreateKernelsInProgram(program, room, kernels, &made);
@@ -341,9 +342,9 @@ static cl_int create_all(cl_program program, cl_uint room, cl_kernel *kernels, c
 	return err;
 }
 
-static cl_kernel clone(cl_kernel source, cl_int *errcode)
+static cl_kernel clone_kernel(cl_kernel source, cl_int *errcode)
 {
-	struct kernel *from = find(source);
+	struct kernel *from = find_kernel(source);
 	if (from)
 		gmt_lock(&from->lock);
 	cl_kernel handle = gmt_bare.clCloneKernel(source, errcode);
@@ -355,20 +356,20 @@ static cl_kernel clone(cl_kernel source, cl_int *errcode)
 	return handle;
 }
 
-static cl_int retain(cl_kernel handle)
+static cl_int retain_kernel(cl_kernel handle)
 {
 	cl_int err = gmt_bare.clRetainKernel(handle);
-	struct kernel *kernel = err == CL_SUCCESS ? find(handle) : NULL;
+	struct kernel *kernel = err == CL_SUCCESS ? find_kernel(handle) : NULL;
 	if (kernel)
 		atomic_fetch_add(&kernel->references, 1);
 	return err;
 }
 
-static cl_int release(cl_kernel handle)
+static cl_int release_kernel(cl_kernel handle)
 {
-	struct kernel *kernel = find(handle);
+	struct kernel *kernel = find_kernel(handle);
 	if (kernel && gmt_last_reference(&kernel->references)) {
-		bool locked = lock_kernel(kernel); /* let_go_idle uses the handle and what is there */
+		bool locked = lock_kernel(kernel); /* let_idle_kernel_go uses the handle and what is there */
 		kernel->count = 0;
 		gmt_table_remove(&spill_kernels, &kernel->object, true);
 		if (locked)
@@ -378,9 +379,9 @@ static cl_int release(cl_kernel handle)
 }
 
 /* What stood in the argument is the driver's again. */
-static cl_int set_pointer(cl_kernel handle, cl_uint index, const void *pointer)
+static cl_int set_pointer_argument(cl_kernel handle, cl_uint index, const void *pointer)
 {
-	struct kernel *kernel = find(handle);
+	struct kernel *kernel = find_kernel(handle);
 	cl_int err = gmt_bare.clSetKernelArgSVMPointer(handle, index, pointer);
 	if (err == CL_SUCCESS && kernel && index < kernel->count) {
 		gmt_lock(&kernel->lock);
@@ -392,14 +393,14 @@ static cl_int set_pointer(cl_kernel handle, cl_uint index, const void *pointer)
 
 void gmt_spill_override_kernels(struct gmt_functions *over)
 {
-	gmt_spill_at_first_shortage = let_all_go;
-	GMT_SPILL_OVER(over, clCreateKernel, create);
-	GMT_SPILL_OVER(over, clCreateKernelsInProgram, create_all);
-	GMT_SPILL_OVER(over, clCloneKernel, clone);
-	GMT_SPILL_OVER(over, clRetainKernel, retain);
-	GMT_SPILL_OVER(over, clReleaseKernel, release);
+	gmt_spill_at_first_shortage = let_all_kernels_go;
+	GMT_SPILL_OVER(over, clCreateKernel, create_kernel);
+	GMT_SPILL_OVER(over, clCreateKernelsInProgram, create_kernels);
+	GMT_SPILL_OVER(over, clCloneKernel, clone_kernel);
+	GMT_SPILL_OVER(over, clRetainKernel, retain_kernel);
+	GMT_SPILL_OVER(over, clReleaseKernel, release_kernel);
 	GMT_SPILL_OVER(over, clSetKernelArg, set_argument);
-	GMT_SPILL_OVER(over, clSetKernelArgSVMPointer, set_pointer);
+	GMT_SPILL_OVER(over, clSetKernelArgSVMPointer, set_pointer_argument);
 	GMT_SPILL_OVER(over, clEnqueueNDRangeKernel, enqueue_kernel);
 	GMT_SPILL_OVER(over, clEnqueueTask, enqueue_task);
 }

@@ -36,17 +36,17 @@ static cl_int list_begin(struct list *list, cl_command_queue queue, cl_uint coun
 			err = CL_INVALID_MEM_OBJECT;
 	}
 	if (err == CL_SUCCESS)
-		err = gmt_spill_begin_or(&list->command, refused);
+		err = gmt_spill_begin_or_refuse(&list->command, refused);
 	if (err != CL_SUCCESS)
 		list_free(list);
 	for (cl_uint i = 0; i < count && err == CL_SUCCESS; i++)
-		list->real[i] = gmt_spill_real(memory[i]);
+		list->real[i] = gmt_spill_real_handle(memory[i]);
 	return err;
 }
 
 static cl_int list_end(struct list *list, cl_int err)
 {
-	gmt_spill_end(&list->command, err);
+	gmt_spill_end_command(&list->command, err);
 	list_free(list);
 	return err;
 }
@@ -59,14 +59,14 @@ static bool any_ours(cl_uint count, const cl_mem *memory)
 	return any;
 }
 
-static cl_int migrate(cl_command_queue queue, cl_uint count, const cl_mem *memory, cl_mem_migration_flags flags, cl_uint waits,
+static cl_int migrate_objects(cl_command_queue queue, cl_uint count, const cl_mem *memory, cl_mem_migration_flags flags, cl_uint waits,
 		      const cl_event *list, cl_event *event)
 {
-	gmt_spill_queue_gate(queue, waits, list);
+	gmt_spill_queue_note_gate(queue, waits, list);
 	if (!any_ours(count, memory))
 		return gmt_bare.clEnqueueMigrateMemObjects(queue, count, memory, flags, waits, list, event);
 	struct list l;
-	cl_int err = list_begin(&l, queue, count, memory, false, gmt_spill_refused(queue, waits, list));
+	cl_int err = list_begin(&l, queue, count, memory, false, gmt_spill_wait_list_error(queue, waits, list));
 	if (err != CL_SUCCESS)
 		return err;
 	GMT_SPILL_TRY(err, gmt_bare.clEnqueueMigrateMemObjects(queue, count, l.real, flags, waits, list, event));
@@ -74,28 +74,28 @@ static cl_int migrate(cl_command_queue queue, cl_uint count, const cl_mem *memor
 }
 
 /* The driver puts the addresses of these objects into the arguments of the function. */
-static cl_int native(cl_command_queue queue, void(CL_CALLBACK *function)(void *), void *arguments, size_t size, cl_uint count,
+static cl_int enqueue_native(cl_command_queue queue, void(CL_CALLBACK *function)(void *), void *arguments, size_t size, cl_uint count,
 		     const cl_mem *memory, const void **places, cl_uint waits, const cl_event *list, cl_event *event)
 {
-	gmt_spill_queue_gate(queue, waits, list);
-	gmt_spill_queue_native(gmt_spill_queue_find(queue));
+	gmt_spill_queue_note_gate(queue, waits, list);
+	gmt_spill_queue_note_native(gmt_spill_queue_find(queue));
 	if (!any_ours(count, memory))
 		return gmt_bare.clEnqueueNativeKernel(queue, function, arguments, size, count, memory, places, waits, list, event);
 	struct list l;
-	cl_int err = list_begin(&l, queue, count, memory, true, function ? gmt_spill_refused(queue, waits, list) : CL_INVALID_VALUE);
+	cl_int err = list_begin(&l, queue, count, memory, true, function ? gmt_spill_wait_list_error(queue, waits, list) : CL_INVALID_VALUE);
 	if (err != CL_SUCCESS)
 		return err;
 	GMT_SPILL_TRY(err, gmt_bare.clEnqueueNativeKernel(queue, function, arguments, size, count, l.real, places, waits, list, event));
 	return list_end(&l, err);
 }
 
-static cl_int acquire(cl_command_queue queue, cl_uint count, const cl_mem *memory, cl_uint waits, const cl_event *list, cl_event *event)
+static cl_int acquire_gl(cl_command_queue queue, cl_uint count, const cl_mem *memory, cl_uint waits, const cl_event *list, cl_event *event)
 {
 	return any_ours(count, memory) ? CL_INVALID_GL_OBJECT
 				       : gmt_bare.clEnqueueAcquireGLObjects(queue, count, memory, waits, list, event);
 }
 
-static cl_int release(cl_command_queue queue, cl_uint count, const cl_mem *memory, cl_uint waits, const cl_event *list, cl_event *event)
+static cl_int release_gl(cl_command_queue queue, cl_uint count, const cl_mem *memory, cl_uint waits, const cl_event *list, cl_event *event)
 {
 	return any_ours(count, memory) ? CL_INVALID_GL_OBJECT
 				       : gmt_bare.clEnqueueReleaseGLObjects(queue, count, memory, waits, list, event);
@@ -103,8 +103,8 @@ static cl_int release(cl_command_queue queue, cl_uint count, const cl_mem *memor
 
 void gmt_spill_override_list_commands(struct gmt_functions *over)
 {
-	GMT_SPILL_OVER(over, clEnqueueMigrateMemObjects, migrate);
-	GMT_SPILL_OVER(over, clEnqueueNativeKernel, native);
-	GMT_SPILL_OVER(over, clEnqueueAcquireGLObjects, acquire);
-	GMT_SPILL_OVER(over, clEnqueueReleaseGLObjects, release);
+	GMT_SPILL_OVER(over, clEnqueueMigrateMemObjects, migrate_objects);
+	GMT_SPILL_OVER(over, clEnqueueNativeKernel, enqueue_native);
+	GMT_SPILL_OVER(over, clEnqueueAcquireGLObjects, acquire_gl);
+	GMT_SPILL_OVER(over, clEnqueueReleaseGLObjects, release_gl);
 }

@@ -6,7 +6,7 @@
 #include "context.h"
 #include "pair.h"
 
-static cl_mem_flags forbidden_by(cl_map_flags flags, bool writes)
+static cl_mem_flags forbidden_flags(cl_map_flags flags, bool writes)
 {
 	cl_mem_flags forbidden = flags ? CL_MEM_HOST_NO_ACCESS : 0;
 	if (flags & CL_MAP_READ)
@@ -22,7 +22,7 @@ static bool is_mapped(struct gmt_spill_object *object)
 	return mapped;
 }
 
-static void mapped(struct gmt_spill_object *object)
+static void count_mapping(struct gmt_spill_object *object)
 {
 	gmt_lock(&object->root->lock);
 	object->root->maps++;
@@ -37,15 +37,15 @@ static void *map_buffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
 	void *address = NULL;
 	bool writes = flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION);
 	gmt_spill_pair_begin(&p, queue, "clEnqueueMapBuffer", waits, list);
-	gmt_spill_pair_use(&p, buffer, writes);
-	gmt_spill_pair_range(&p, 0, offset, size);
-	gmt_spill_pair_host(&p, &p, forbidden_by(flags, writes));
-	if (gmt_spill_pair_ready(&p)) {
+	gmt_spill_pair_add(&p, buffer, writes);
+	gmt_spill_pair_check_range(&p, 0, offset, size);
+	gmt_spill_pair_check_host(&p, &p, forbidden_flags(flags, writes));
+	if (gmt_spill_pair_make_resident(&p)) {
 		do
 			address = gmt_bare.clEnqueueMapBuffer(queue, p.real[0], blocking, flags, offset, size, waits, list, event, &p.err);
 		while (!address && gmt_spill_relieve(p.err));
 		if (address && p.command.count)
-			mapped(p.use[0].object);
+			count_mapping(p.use[0].object);
 		p.err = gmt_spill_pair_end(&p);
 	}
 	if (errcode)
@@ -61,14 +61,14 @@ static void *map_image(cl_command_queue queue, cl_mem image, cl_bool blocking, c
 	void *address = NULL;
 	bool writes = flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION);
 	gmt_spill_pair_begin(&p, queue, "clEnqueueMapImage", waits, list);
-	gmt_spill_pair_image(&p, image, writes);
-	gmt_spill_pair_host(&p, &p, forbidden_by(flags, writes));
-	if (gmt_spill_pair_ready(&p)) {
+	gmt_spill_pair_add_image(&p, image, writes);
+	gmt_spill_pair_check_host(&p, &p, forbidden_flags(flags, writes));
+	if (gmt_spill_pair_make_resident(&p)) {
 		do
 			address = gmt_bare.clEnqueueMapImage(queue, p.real[0], blocking, flags, origin, region, row, slice, waits, list, event, &p.err);
 		while (!address && gmt_spill_relieve(p.err));
 		if (address && p.command.count)
-			mapped(p.use[0].object);
+			count_mapping(p.use[0].object);
 		p.err = gmt_spill_pair_end(&p);
 	}
 	if (errcode)
@@ -76,17 +76,17 @@ static void *map_image(cl_command_queue queue, cl_mem image, cl_bool blocking, c
 	return address;
 }
 
-static cl_int unmap(cl_command_queue queue, cl_mem memory, void *address, cl_uint waits, const cl_event *list, cl_event *event)
+static cl_int unmap_memory(cl_command_queue queue, cl_mem memory, void *address, cl_uint waits, const cl_event *list, cl_event *event)
 {
 	struct gmt_spill_pair p;
 	gmt_spill_pair_begin(&p, queue, "clEnqueueUnmapMemObject", waits, list);
-	gmt_spill_pair_use(&p, memory, false);
+	gmt_spill_pair_add(&p, memory, false);
 	if (p.command.count && p.refused == CL_SUCCESS && !is_mapped(p.use[0].object))
 		p.refused = CL_INVALID_VALUE;
-	if (!gmt_spill_pair_ready(&p))
+	if (!gmt_spill_pair_make_resident(&p))
 		return p.err;
 	GMT_SPILL_TRY(p.err, gmt_bare.clEnqueueUnmapMemObject(queue, p.real[0], address, waits, list, event));
-	gmt_spill_end(&p.command, p.err);
+	gmt_spill_end_command(&p.command, p.err);
 	if (p.err != CL_SUCCESS || !p.command.count)
 		return p.err;
 	struct gmt_spill_object *object = p.use[0].object;
@@ -95,7 +95,7 @@ static cl_int unmap(cl_command_queue queue, cl_mem memory, void *address, cl_uin
 	object->root->maps -= mapped;
 	gmt_unlock(&object->root->lock);
 	if (mapped)
-		gmt_spill_let_go(object);
+		gmt_spill_drop_hold(object);
 	return p.err;
 }
 
@@ -103,5 +103,5 @@ void gmt_spill_override_map_commands(struct gmt_functions *over)
 {
 	GMT_SPILL_OVER(over, clEnqueueMapBuffer, map_buffer);
 	GMT_SPILL_OVER(over, clEnqueueMapImage, map_image);
-	GMT_SPILL_OVER(over, clEnqueueUnmapMemObject, unmap);
+	GMT_SPILL_OVER(over, clEnqueueUnmapMemObject, unmap_memory);
 }

@@ -8,12 +8,12 @@
 
 static _Atomic uint64_t ticks;
 
-uint64_t gmt_spill_tick(void)
+uint64_t gmt_spill_next_tick(void)
 {
 	return atomic_fetch_add_explicit(&ticks, 1, memory_order_relaxed) + 1;
 }
 
-void gmt_spill_used(struct gmt_spill_object *root, uint64_t tick)
+void gmt_spill_note_used(struct gmt_spill_object *root, uint64_t tick)
 {
 	if (tick <= root->tick) {
 		root->tick = root->tick == UINT64_MAX ? tick : root->tick;
@@ -49,7 +49,7 @@ static uint64_t expected_gap(const struct gmt_spill_object *root)
 	return 0;
 }
 
-uint64_t gmt_spill_distance(const struct gmt_spill_object *root)
+uint64_t gmt_spill_next_use_distance(const struct gmt_spill_object *root)
 {
 	uint64_t now = atomic_load_explicit(&ticks, memory_order_relaxed), rest = now > root->tick ? now - root->tick : 0;
 	uint64_t next = expected_gap(root);

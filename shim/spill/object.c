@@ -44,7 +44,7 @@ struct gmt_spill_object *gmt_spill_find(cl_mem handle)
 	return gmt_likely(alive) ? object : NULL;
 }
 
-static struct gmt_spill_object *take(void)
+static struct gmt_spill_object *take_object(void)
 {
 	struct gmt_spill_object *object = NULL;
 	gmt_lock(&lock);
@@ -71,7 +71,7 @@ static struct gmt_spill_object *take(void)
 
 struct gmt_spill_object *gmt_spill_object_new(struct gmt_spill_context *context)
 {
-	struct gmt_spill_object *object = take();
+	struct gmt_spill_object *object = take_object();
 	if (!object)
 		return NULL;
 	memcpy(object->dispatch, context->dispatch, sizeof object->dispatch);
@@ -97,24 +97,24 @@ void gmt_spill_object_free(struct gmt_spill_object *object)
 
 static _Atomic uint64_t ending, over;
 
-void gmt_spill_object_ends(void)
+void gmt_spill_count_ending(void)
 {
 	atomic_fetch_add(&ending, 1);
 }
 
-void gmt_spill_object_has_ended(void)
+void gmt_spill_count_ended(void)
 {
 	atomic_fetch_add(&over, 1);
 }
 
-bool gmt_spill_has_ended(uint64_t *seen)
+bool gmt_spill_has_any_ended(uint64_t *seen)
 {
 	uint64_t before = *seen;
 	*seen = atomic_load(&over);
 	return *seen != before || atomic_load(&ending) != *seen;
 }
 
-cl_mem gmt_spill_real(cl_mem handle)
+cl_mem gmt_spill_real_handle(cl_mem handle)
 {
 	const struct gmt_spill_object *object = gmt_spill_find(handle);
 	return object ? object->real : handle;

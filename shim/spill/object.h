@@ -86,13 +86,13 @@ struct gmt_spill_object *gmt_spill_object_new(struct gmt_spill_context *context)
 /* From here on the handle is invalid; it is used again late. */
 void gmt_spill_object_free(struct gmt_spill_object *object);
 /* An object has no hold left, and its memory has gone back. */
-void gmt_spill_object_ends(void);
-void gmt_spill_object_has_ended(void);
+void gmt_spill_count_ending(void);
+void gmt_spill_count_ended(void);
 /* Whether memory of such an object has gone back since seen, which it sets, or is on its way: it is in no list. */
-bool gmt_spill_has_ended(uint64_t *seen);
+bool gmt_spill_has_any_ended(uint64_t *seen);
 
 /* The driver's handle for the program's, which may be the driver's; while the object is pinned. */
-cl_mem gmt_spill_real(cl_mem handle);
+cl_mem gmt_spill_real_handle(cl_mem handle);
 
 static inline cl_mem gmt_spill_handle(struct gmt_spill_object *object)
 {

@@ -19,24 +19,24 @@ struct gmt_spill_pair {
 };
 
 /* The standard's error for these arguments of a command, or CL_SUCCESS. */
-cl_int gmt_spill_refused(cl_command_queue queue, cl_uint waits, const cl_event *list);
+cl_int gmt_spill_wait_list_error(cl_command_queue queue, cl_uint waits, const cl_event *list);
 void gmt_spill_pair_begin(struct gmt_spill_pair *pair, cl_command_queue queue, const char *name, cl_uint waits, const cl_event *list);
 /* handle may be anything that the program passed. */
-void gmt_spill_pair_use(struct gmt_spill_pair *pair, cl_mem handle, bool writes);
+void gmt_spill_pair_add(struct gmt_spill_pair *pair, cl_mem handle, bool writes);
 /* The same where an image must be; buffers of ours are refused. */
-void gmt_spill_pair_image(struct gmt_spill_pair *pair, cl_mem handle, bool writes);
+void gmt_spill_pair_add_image(struct gmt_spill_pair *pair, cl_mem handle, bool writes);
 /* The command reaches bytes of the first or second object. */
-void gmt_spill_pair_range(struct gmt_spill_pair *pair, uint32_t which, size_t offset, size_t size);
-void gmt_spill_pair_rect(struct gmt_spill_pair *pair, uint32_t which, const size_t *origin, const size_t *region, size_t row,
+void gmt_spill_pair_check_range(struct gmt_spill_pair *pair, uint32_t which, size_t offset, size_t size);
+void gmt_spill_pair_check_rect(struct gmt_spill_pair *pair, uint32_t which, const size_t *origin, const size_t *region, size_t row,
 			 size_t slice);
 /* The command reads or writes for the host, at an address; flags forbid it. */
-void gmt_spill_pair_host(struct gmt_spill_pair *pair, const void *address, cl_mem_flags flags);
+void gmt_spill_pair_check_host(struct gmt_spill_pair *pair, const void *address, cl_mem_flags flags);
 /* Whether the command can be enqueued now, with real. Else err says why not. */
-bool gmt_spill_pair_ready(struct gmt_spill_pair *pair);
+bool gmt_spill_pair_make_resident(struct gmt_spill_pair *pair);
 /* The driver returned err. Returns what the program gets. */
 cl_int gmt_spill_pair_end(struct gmt_spill_pair *pair);
 
 /* A buffer of the driver with the flags of object, of at most size bytes; NULL: there is none. */
-cl_mem gmt_spill_stand_in(struct gmt_spill_object *object, size_t size);
+cl_mem gmt_spill_create_stand_in(struct gmt_spill_object *object, size_t size);
 
 #endif

@@ -39,7 +39,7 @@ static cl_mem make_with_contents(const struct gmt_spill_object *object, cl_conte
 }
 
 /* The driver's object, or NULL: what fails for lack of memory is tried again as long as something can go. */
-static cl_mem make(const struct gmt_spill_object *object, struct gmt_spill_patience *patience, cl_int *err)
+static cl_mem make_real(const struct gmt_spill_object *object, struct gmt_spill_patience *patience, cl_int *err)
 {
 	cl_context context = (cl_context)atomic_load(&object->context->object.handle);
 	cl_buffer_region region = {object->origin, object->size};
@@ -66,9 +66,9 @@ static cl_int make_root(struct gmt_spill_object *root, struct gmt_spill_patience
 		if (gmt_spill_evict_one(patience) != GMT_SPILL_GONE)
 			return err;
 	uint64_t start = gmt_now();
-	cl_mem real = make(root, patience, &err);
+	cl_mem real = make_real(root, patience, &err);
 	if (!real) {
-		gmt_budget_give(root->size);
+		gmt_budget_give_back(root->size);
 		return err;
 	}
 	if (root->contents)
@@ -95,7 +95,7 @@ static cl_int make_child(struct gmt_spill_object *child, struct gmt_spill_patien
 	cl_int err = CL_SUCCESS;
 	if (!child->parent->real) /* not a root: that has one */
 		err = make_child(child->parent, patience);
-	cl_mem real = err == CL_SUCCESS ? make(child, patience, &err) : NULL;
+	cl_mem real = err == CL_SUCCESS ? make_real(child, patience, &err) : NULL;
 	if (!real)
 		return err;
 	atomic_fetch_add(&child->context->made, 1);

@@ -29,13 +29,13 @@ struct gmt_spill_queue {
 
 struct gmt_spill_queue *gmt_spill_queue_find(cl_command_queue handle);
 /* A command is about to be enqueued that waits for the events of list. */
-void gmt_spill_queue_gate(cl_command_queue handle, cl_uint waits, const cl_event *list);
+void gmt_spill_queue_note_gate(cl_command_queue handle, cl_uint waits, const cl_event *list);
 /* So is one that calls the program. */
-void gmt_spill_queue_native(struct gmt_spill_queue *queue);
+void gmt_spill_queue_note_native(struct gmt_spill_queue *queue);
 /* A command was enqueued; native: it calls the program. Returns its position. */
-uint64_t gmt_spill_queue_count(struct gmt_spill_queue *queue, bool native);
+uint64_t gmt_spill_queue_count_command(struct gmt_spill_queue *queue, bool native);
 /* Whether the command at position has completed, as far as is known. */
-bool gmt_spill_queue_over(const struct gmt_spill_queue *queue, uint64_t id, uint64_t position);
+bool gmt_spill_queue_is_over(const struct gmt_spill_queue *queue, uint64_t id, uint64_t position);
 /* Puts markers behind what is not known to have completed, flushes all queues, and asks the markers. */
 void gmt_spill_queues_poll(void);
 /* Whether the command at position completes without the program. */

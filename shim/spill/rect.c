@@ -11,10 +11,10 @@ static cl_int read_rect(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
 {
 	struct gmt_spill_pair p;
 	gmt_spill_pair_begin(&p, queue, "clEnqueueReadBufferRect", waits, list);
-	gmt_spill_pair_use(&p, buffer, false);
-	gmt_spill_pair_rect(&p, 0, origin, region, row, slice);
-	gmt_spill_pair_host(&p, to, CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_NO_ACCESS);
-	if (!gmt_spill_pair_ready(&p))
+	gmt_spill_pair_add(&p, buffer, false);
+	gmt_spill_pair_check_rect(&p, 0, origin, region, row, slice);
+	gmt_spill_pair_check_host(&p, to, CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_NO_ACCESS);
+	if (!gmt_spill_pair_make_resident(&p))
 		return p.err;
 	GMT_SPILL_TRY(p.err, gmt_bare.clEnqueueReadBufferRect(queue, p.real[0], blocking, origin, host_origin, region, row, slice, host_row,
 							      host_slice, to, waits, list, event));
@@ -27,10 +27,10 @@ static cl_int write_rect(cl_command_queue queue, cl_mem buffer, cl_bool blocking
 {
 	struct gmt_spill_pair p;
 	gmt_spill_pair_begin(&p, queue, "clEnqueueWriteBufferRect", waits, list);
-	gmt_spill_pair_use(&p, buffer, true);
-	gmt_spill_pair_rect(&p, 0, origin, region, row, slice);
-	gmt_spill_pair_host(&p, from, CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS);
-	if (!gmt_spill_pair_ready(&p))
+	gmt_spill_pair_add(&p, buffer, true);
+	gmt_spill_pair_check_rect(&p, 0, origin, region, row, slice);
+	gmt_spill_pair_check_host(&p, from, CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS);
+	if (!gmt_spill_pair_make_resident(&p))
 		return p.err;
 	GMT_SPILL_TRY(p.err, gmt_bare.clEnqueueWriteBufferRect(queue, p.real[0], blocking, origin, host_origin, region, row, slice, host_row,
 							       host_slice, from, waits, list, event));
@@ -43,11 +43,11 @@ static cl_int copy_rect(cl_command_queue queue, cl_mem source, cl_mem target, co
 {
 	struct gmt_spill_pair p;
 	gmt_spill_pair_begin(&p, queue, "clEnqueueCopyBufferRect", waits, list);
-	gmt_spill_pair_use(&p, source, false);
-	gmt_spill_pair_use(&p, target, true);
-	gmt_spill_pair_rect(&p, 0, from, region, row, slice);
-	gmt_spill_pair_rect(&p, 1, to, region, target_row, target_slice);
-	if (!gmt_spill_pair_ready(&p))
+	gmt_spill_pair_add(&p, source, false);
+	gmt_spill_pair_add(&p, target, true);
+	gmt_spill_pair_check_rect(&p, 0, from, region, row, slice);
+	gmt_spill_pair_check_rect(&p, 1, to, region, target_row, target_slice);
+	if (!gmt_spill_pair_make_resident(&p))
 		return p.err;
 	GMT_SPILL_TRY(p.err, gmt_bare.clEnqueueCopyBufferRect(queue, p.real[0], p.real[1], from, to, region, row, slice, target_row, target_slice,
 							      waits, list, event));

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-cl_int gmt_spill_begin(struct gmt_spill_command *command)
+cl_int gmt_spill_begin_command(struct gmt_spill_command *command)
 {
 	for (uint32_t i = 0; i < command->count; i++) {
 		const struct gmt_spill_use *use = &command->uses[i];
@@ -20,10 +20,10 @@ cl_int gmt_spill_begin(struct gmt_spill_command *command)
 	return CL_SUCCESS;
 }
 
-cl_int gmt_spill_begin_or(struct gmt_spill_command *command, cl_int refused)
+cl_int gmt_spill_begin_or_refuse(struct gmt_spill_command *command, cl_int refused)
 {
 	command->may_split |= refused != CL_SUCCESS;
-	cl_int err = gmt_spill_begin(command);
+	cl_int err = gmt_spill_begin_command(command);
 	return err != CL_SUCCESS && refused != CL_SUCCESS ? refused : err;
 }
 
@@ -37,7 +37,7 @@ static void add_use(struct gmt_spill_object *root, const struct gmt_spill_comman
 			last->position = position > last->position ? position : last->position;
 			return;
 		}
-		if (gmt_spill_queue_over(last->queue, last->id, last->position))
+		if (gmt_spill_queue_is_over(last->queue, last->id, last->position))
 			free_one = last;
 	}
 	if (!free_one && root->lasts < GMT_SPILL_LASTS)
@@ -48,13 +48,13 @@ static void add_use(struct gmt_spill_object *root, const struct gmt_spill_comman
 		root->many = true;
 }
 
-void gmt_spill_end(struct gmt_spill_command *command, cl_int status)
+void gmt_spill_end_command(struct gmt_spill_command *command, cl_int status)
 {
 	if (!command->count)
 		return;
-	uint64_t position = 0, id = 0, tick = gmt_spill_tick();
+	uint64_t position = 0, id = 0, tick = gmt_spill_next_tick();
 	if (status == CL_SUCCESS && command->queue) {
-		position = gmt_spill_queue_count(command->queue, command->native);
+		position = gmt_spill_queue_count_command(command->queue, command->native);
 		id = atomic_load_explicit(&command->queue->object.id, memory_order_relaxed);
 	}
 	for (uint32_t i = 0; i < command->count; i++) {
@@ -64,7 +64,7 @@ void gmt_spill_end(struct gmt_spill_command *command, cl_int status)
 			add_use(root, command, id, position);
 		else if (status == CL_SUCCESS)
 			root->fixed = true; /* of a queue that we do not know: it must no longer move */
-		gmt_spill_used(root, tick);
+		gmt_spill_note_used(root, tick);
 		root->pins--;
 		gmt_unlock(&root->lock);
 	}
@@ -74,10 +74,10 @@ cl_int gmt_spill_pin(struct gmt_spill_object *object, const char *name)
 {
 	struct gmt_spill_use use = {object, false};
 	struct gmt_spill_command command = {.name = name, .count = 1, .uses = &use};
-	return gmt_spill_begin(&command);
+	return gmt_spill_begin_command(&command);
 }
 
-void gmt_spill_fix(struct gmt_spill_object *object)
+void gmt_spill_fix_on_device(struct gmt_spill_object *object)
 {
 	gmt_lock(&object->root->lock);
 	object->root->fixed = true;

@@ -50,10 +50,10 @@ bool gmt_spill_relieve(cl_int status)
 {
 	if (!gmt_out_of_memory(status))
 		return false;
-	return gmt_spill_one();
+	return gmt_spill_evict_any();
 }
 
-bool gmt_spill_one(void)
+bool gmt_spill_evict_any(void)
 {
 	uint64_t start = gmt_now();
 	if (!gmt_spill_lock())
@@ -63,7 +63,7 @@ bool gmt_spill_one(void)
 	bool locked = true;
 	while (locked && gmt_spill_evict_one(&patience) == GMT_SPILL_LATER)
 		locked = wait_a_moment(&patience);
-	gmt_spill_waits_no_more(&patience);
+	gmt_spill_end_wait(&patience);
 	if (!locked)
 		return false;
 	bool gone = patience.outcome == GMT_SPILL_GONE;
@@ -77,7 +77,7 @@ bool gmt_spill_one(void)
 	return gone;
 }
 
-void gmt_spill_explain(const struct gmt_spill_command *command)
+void gmt_spill_explain_shortage(const struct gmt_spill_command *command)
 {
 	struct gmt_spill_account account;
 	if (!gmt_spill_lock())

@@ -17,7 +17,7 @@ struct text {
 	size_t length;
 };
 
-__attribute__((format(printf, 2, 3))) static void add(struct text *text, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void append_text(struct text *text, const char *format, ...)
 {
 	va_list values;
 	va_start(values, format);
@@ -28,7 +28,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct text *text, const c
 		text->length = sizeof text->bytes - 1;
 }
 
-static void add_account(struct text *text, const struct gmt_spill_account *account)
+static void append_account(struct text *text, const struct gmt_spill_account *account)
 {
 	static const char *const reasons[GMT_SPILL_WHYS] = {
 		[GMT_SPILL_RUNNING] = "commands run that use it",
@@ -43,11 +43,11 @@ static void add_account(struct text *text, const struct gmt_spill_account *accou
 		all += account->bytes[i];
 	if (!all)
 		return;
-	add(text, ", of which %.1f MiB cannot go to the host now", MEBI(all));
+	append_text(text, ", of which %.1f MiB cannot go to the host now", MEBI(all));
 	const char *mark = ": ";
 	for (int i = GMT_SPILL_RUNNING; i < GMT_SPILL_WHYS; i++)
 		if (account->bytes[i]) {
-			add(text, "%s%.1f MiB (%s)", mark, MEBI(account->bytes[i]), reasons[i]);
+			append_text(text, "%s%.1f MiB (%s)", mark, MEBI(account->bytes[i]), reasons[i]);
 			mark = ", ";
 		}
 }
@@ -64,13 +64,13 @@ void gmt_spill_say_short(const struct gmt_spill_command *command, const struct g
 	if (command && command->kernel)
 		gmt_bare.clGetKernelInfo(command->kernel, CL_KERNEL_FUNCTION_NAME, sizeof kernel, kernel, NULL);
 	if (command)
-		add(&text, "%s%s%s needs %.1f MiB at once", command->name, *kernel ? " of " : "", kernel, MEBI(gmt_spill_needed(command)));
+		append_text(&text, "%s%s%s needs %.1f MiB at once", command->name, *kernel ? " of " : "", kernel, MEBI(gmt_spill_needed_bytes(command)));
 	else
-		add(&text, "there is no room for an object that cannot spill");
+		append_text(&text, "there is no room for an object that cannot spill");
 	if (card)
-		add(&text, "; the card has %.1f MiB", MEBI(card));
-	add_account(&text, account);
+		append_text(&text, "; the card has %.1f MiB", MEBI(card));
+	append_account(&text, account);
 	if (account->bytes[GMT_SPILL_WAITING] && gmt_spill_gated_here())
-		add(&text, "; this thread has not set its user events");
+		append_text(&text, "; this thread has not set its user events");
 	gmt_diag(GMT_DIAG_SPILL, text.bytes);
 }

@@ -10,7 +10,7 @@ bool gmt_spill_is_short(void)
 	return atomic_load_explicit(&is_short, memory_order_relaxed);
 }
 
-void gmt_spill_gets_short(void)
+void gmt_spill_note_short(void)
 {
 	if (!atomic_exchange(&is_short, true) && gmt_spill_at_first_shortage)
 		gmt_spill_at_first_shortage();

@@ -7,7 +7,7 @@
 /* Any lock or none. */
 bool gmt_spill_is_short(void);
 /* It is from now on. Under the residency lock. */
-void gmt_spill_gets_short(void);
+void gmt_spill_note_short(void);
 /* What runs the first time, if anything. */
 extern void (*gmt_spill_at_first_shortage)(void);
 

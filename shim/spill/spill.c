@@ -44,6 +44,6 @@ void gmt_spill_start(void)
 		gmt_diag(GMT_DIAG_SPILL, "no room for the addresses of virtual objects");
 		return;
 	}
-	gmt_budget_spill = gmt_spill_one;
-	gmt_dispatch_put_over(override_functions);
+	gmt_budget_spill = gmt_spill_evict_any;
+	gmt_dispatch_override(override_functions);
 }

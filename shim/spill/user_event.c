@@ -24,7 +24,7 @@ uint64_t gmt_spill_gate_epoch(void)
 	return atomic_load(&epoch);
 }
 
-static cl_event create(cl_context context, cl_int *errcode)
+static cl_event create_user_event(cl_context context, cl_int *errcode)
 {
 	if (atomic_fetch_add(&open_events, 1) == 0)
 		atomic_fetch_add(&epoch, 1);
@@ -56,7 +56,7 @@ static bool is_given_up(cl_event event)
 	return status > CL_COMPLETE && references == 1;
 }
 
-static cl_int release(cl_event event)
+static cl_int release_event(cl_event event)
 {
 	bool given_up = gmt_spill_gated() && is_given_up(event);
 	cl_int err = gmt_bare.clReleaseEvent(event);
@@ -67,6 +67,6 @@ static cl_int release(cl_event event)
 
 void gmt_spill_override_user_events(struct gmt_functions *over)
 {
-	GMT_SPILL_OVER(over, clCreateUserEvent, create);
-	GMT_SPILL_OVER(over, clReleaseEvent, release);
+	GMT_SPILL_OVER(over, clCreateUserEvent, create_user_event);
+	GMT_SPILL_OVER(over, clReleaseEvent, release_event);
 }

@@ -29,7 +29,7 @@ struct gmt_session gmt_session;
 _Atomic(struct gmt_functions *) gmt_driver_now;
 __thread int gmt_in_callback;
 void gmt_diag(enum gmtdiag code, const char *text) { (void)code, (void)text; }
-void gmt_held_released(uint32_t site) { (void)site; }
+void gmt_held_count_released(uint32_t site) { (void)site; }
 
 /* --- the scheduler --- */
 
@@ -271,7 +271,7 @@ static uint64_t counted(int q, unsigned waits, int owner)
 	return atomic_fetch_add_explicit(&queue[q]->enqueued, 1, memory_order_acq_rel) + 1;
 }
 
-/* flight_of of pool/release.c */
+/* flight_state of pool/release.c */
 static enum gmt_flight flight_of(const struct gmt_uses *uses)
 {
 	enum gmt_flight flight = gmt_uses_state(uses, context);
@@ -282,10 +282,10 @@ static enum gmt_flight flight_of(const struct gmt_uses *uses)
 
 static void close_queue(int q)
 {
-	bool listed = gmt_queue_closing(queue[q]);
+	bool listed = gmt_queue_begin_close(queue[q]);
 	note("%c is closed", 'a' + q);
 	released[q] = true;
-	gmt_queue_closed(queue[q], listed);
+	gmt_queue_end_close(queue[q], listed);
 }
 
 static bool closes; /* the first owner gives up queue a, too */
@@ -301,7 +301,7 @@ static void owner(void)
 	enum gmt_flight flight = flight_of(&uses);
 	note("released: %s", flight == GMT_FLIGHT_DONE ? "done" : flight == GMT_FLIGHT_ORDERED ? "ordered" : "busy");
 	if (flight == GMT_FLIGHT_BUSY) { /* gmt_cooling_collect */
-		gmt_queue_mark(queue[A]);
+		gmt_queue_ensure_marker(queue[A]);
 		flight = gmt_uses_state(&uses, NULL);
 	}
 	bool taken = flight != GMT_FLIGHT_BUSY && !atomic_load(&context->pool.closed);
@@ -317,7 +317,7 @@ static void owner(void)
 /* Another block cools. */
 static void cools(void)
 {
-	gmt_queue_mark(queue[A]);
+	gmt_queue_ensure_marker(queue[A]);
 	threads--;
 }
 
@@ -351,7 +351,7 @@ static bool b_is_idle(void)
 /* clCreateUserEvent, a command that waits for it, and clSetUserEventStatus once b is idle */
 static void user_event(void)
 {
-	gmt_queue_gate(context);
+	gmt_queue_note_gate(context);
 	commands[++enqueued] = (struct command){.queue = QUEUES, .status = CL_SUBMITTED};
 	unsigned event = enqueued;
 	note("user event %u", event);
@@ -400,7 +400,7 @@ static void end(void)
 		if (commands[i].status > CL_COMPLETE)
 			commands[i].status = CL_COMPLETE;
 	if (atomic_load(&context->pool.closed))
-		gmt_queue_drop(context);
+		gmt_context_drop_markers(context);
 	released[A] = false;
 	queue[A] = gmt_queue_add(handle_of(A));
 	close_queue(A); /* which looks at all closed ones */

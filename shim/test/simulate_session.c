@@ -41,16 +41,16 @@ void __wrap_gmt_pause(uint32_t nanoseconds)
 uint64_t gmt_now(void) { return sim_clock += program_thread ? 100 : 0; }
 uint64_t gmt_about_now(void) { return gmt_now(); }
 uint64_t gmt_system_clock(clockid_t clock) { return (void)clock, gmt_now(); }
-void gmt_clock_refused(void) {}
-bool gmt_clock_trapped(void *context, bool inside) { return (void)context, (void)inside, false; }
+void gmt_clock_note_refusal(void) {}
+bool gmt_clock_handle_trap(void *context, bool inside) { return (void)context, (void)inside, false; }
 bool gmt_session_start(const char *function) { return (void)function, false; }
-void gmt_session_has_context(void) {}
-void gmt_session_asked(cl_device_type type, cl_int status, cl_uint found) { (void)type, (void)status, (void)found; }
-void gmt_count(struct gmt_object *object, enum gmtheld type, const struct gmt_caller *caller) { (void)object, (void)type, (void)caller; }
+void gmt_session_note_context(void) {}
+void gmt_session_note_device_query(cl_device_type type, cl_int status, cl_uint found) { (void)type, (void)status, (void)found; }
+void gmt_count_object(struct gmt_object *object, enum gmtheld type, const struct gmt_caller *caller) { (void)object, (void)type, (void)caller; }
 void gmt_count_event(struct gmt_event *event, const struct gmt_caller *caller, uint64_t time) { (void)event, (void)caller, (void)time; }
 uint32_t gmt_site_of(const struct gmt_caller *caller) { return (void)caller, 1; }
 void gmt_call_failed(const char *function, cl_int status, const struct gmt_caller *caller) { (void)function, (void)status, (void)caller; }
-uint32_t gmt_tag(struct gmt_call *call, const struct gmt_caller *caller, uint64_t size) { return gmt_call_timed(call), (void)caller, (void)size, 1; }
+uint32_t gmt_tag(struct gmt_call *call, const struct gmt_caller *caller, uint64_t size) { return gmt_call_driver_begins(call), (void)caller, (void)size, 1; }
 uint32_t gmt_tag_untimed(struct gmt_call *call, const struct gmt_caller *caller, uint64_t size) { return (void)call, (void)caller, (void)size, 1; }
 uint32_t gmt_tag_command(const struct gmt_caller *caller, uint64_t bytes, uint64_t *time) { return (void)caller, (void)bytes, (void)time, 1; }
 
@@ -109,7 +109,7 @@ static struct gmtring *ring(void)
 
 static _Atomic bool obeyed;
 
-GMT_HOOK int gmt_room_thread(pthread_t *thread, const pthread_attr_t *attributes, void *(*run_it)(void *), void *argument)
+GMT_HOOK int gmt_room_give_thread(pthread_t *thread, const pthread_attr_t *attributes, void *(*run_it)(void *), void *argument)
 {
 	return pthread_create(thread, attributes, run_it, argument);
 }
@@ -117,7 +117,7 @@ GMT_HOOK int gmt_room_thread(pthread_t *thread, const pthread_attr_t *attributes
 static uint32_t never(void) { return 0; }
 static void nothing(void) {}
 static void expired(uint64_t time, int64_t number) { (void)time, (void)number; }
-static void answered(const struct gmt_obeyed *o) { gmt_decision_known(o->number, sim_clock); }
+static void answered(const struct gmt_obeyed *o) { gmt_decision_note(o->number, sim_clock); }
 
 static void evicted(struct gmt_evictions *evictions)
 {

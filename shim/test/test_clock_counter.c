@@ -45,10 +45,10 @@ static int fake_clock(struct timespec *t)
 #define gmt_about_now about_now_of_fake
 #define gmt_clock_start start_fake
 #define gmt_clock_stop stop_fake
-#define gmt_clock_refused refused_fake
+#define gmt_clock_note_refusal refused_fake
 #define gmt_clock_permitted permitted_fake
-#define gmt_clock_of_core of_core_fake
-#define gmt_clock_trapped trapped_fake
+#define gmt_clock_share_with_core of_core_fake
+#define gmt_clock_handle_trap trapped_fake
 #define gmt_system_clock system_clock_fake
 #include "../base/clock.c"
 
@@ -232,9 +232,9 @@ TEST(a_counter_that_is_given_up)
 	start_at(2.4);
 	run(1e9, 700, 100, 50);
 	CHECK(newest != 0);
-	gmt_clock_of_core((int64_t)(uintptr_t)&word);
+	gmt_clock_share_with_core((int64_t)(uintptr_t)&word);
 	CHECK(word == 1);
-	gmt_clock_refused();
+	gmt_clock_note_refusal();
 	CHECK(word == 0 && newest == 0);
 	double counter = machine.counter;
 	gmt_clock_start();
@@ -245,8 +245,8 @@ TEST(a_counter_that_is_given_up)
 	atomic_flag_clear(&making);
 	atomic_store(&core_word, NULL);
 	word = 1;
-	gmt_clock_refused(); /* before the core is there */
-	gmt_clock_of_core((int64_t)(uintptr_t)&word);
+	gmt_clock_note_refusal(); /* before the core is there */
+	gmt_clock_share_with_core((int64_t)(uintptr_t)&word);
 	CHECK(word == 0);
 	atomic_store(&refused, false);
 	atomic_flag_clear(&making);

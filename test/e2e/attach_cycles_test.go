@@ -91,7 +91,7 @@ func (s *seen) take(r *wire.Record) {
 // Tracers come and go while programs work: the programs notice nothing, and no record is false.
 func TestTracersComeAndGo(t *testing.T) {
 	t.Parallel()
-	rightstest.Need(t)
+	rightstest.NeedAttach(t)
 	n := cyclesOf(t, tracerCycles)
 	program := called(t, example("threads"), "cyclethreads")
 	stop := busy(t, program, "4", "3000", "16K")
@@ -146,7 +146,7 @@ func poll(t *testing.T, tr *tracer.Tracer, wait time.Duration, s *seen) {
 // calls is right, each time.
 func TestAttachedHundredsOfTimes(t *testing.T) {
 	t.Parallel()
-	rightstest.Need(t)
+	rightstest.NeedAttach(t)
 	program, loader := called(t, example("threads"), "cycled"), copyOfLoader(t) // its own, so that no other program's calls count
 	stop := busy(t, "env", "LD_LIBRARY_PATH="+filepath.Dir(loader), program, "4", "3000", "16K")
 	at, n := time.Now(), cyclesOf(t, thorough(linkCycles))
@@ -288,7 +288,7 @@ func systemLoader(t *testing.T) string {
 // up, and say so.
 func TestAttachedAgainAndAgain(t *testing.T) {
 	t.Parallel()
-	rightstest.Need(t)
+	rightstest.NeedAttach(t)
 	stop := busy(t, called(t, example("threads"), "againthreads"), "4", "10000", "16K")
 	creates, late := uint64(0), 0
 	for n := range wholeRuns {

@@ -226,7 +226,7 @@ func TestAttachedToSeveral(t *testing.T) {
 // A control group is chosen with all that is in it and comes to it, and nothing else is.
 func TestAttachedToACgroup(t *testing.T) {
 	t.Parallel()
-	rightstest.Need(t)
+	rightstest.NeedAttach(t)
 	group := newCgroup(t)
 	program := called(t, example("churn"), "groupchurn")
 	w := attach(t, "--cgroup", group)

@@ -11,7 +11,7 @@ import (
 // The dashboard over a program that runs already: leaving it asks nothing and leaves the program alone.
 func TestDashboardOverAProgramThatRuns(t *testing.T) {
 	t.Parallel()
-	rightstest.Need(t)
+	rightstest.NeedAttach(t)
 	bare := run(t, command{args: []string{fault("reader")}, stdin: strings.NewReader(strings.Repeat("\x00", 4<<20))})
 	for _, cols := range []int{60, 80} {
 		in, out := io.Pipe()

@@ -27,7 +27,7 @@ type watcher struct {
 // attach starts one without a dashboard and waits until it watches: what is started or done afterwards is seen.
 func attach(t *testing.T, flags ...string) *watcher {
 	t.Helper()
-	rightstest.Need(t)
+	rightstest.NeedAttach(t)
 	file := filepath.Join(t.TempDir(), "attached.gmt")
 	args := []string{gpumemtop(), "attach", "--headless", "-o", file}
 	for i, flag := range flags {
@@ -157,10 +157,10 @@ func TestAttachedToAnotherUsersHostileProgram(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("the program has code of its own for amd64 alone")
 	}
-	rightstest.Need(t)
+	rightstest.NeedAttach(t)
 	const ring, memoryMost, timeMost = 64 << 10, 256 << 10, 5 * time.Second // KiB
 	dir, user := unknownUser(t, fault("mapped"))
-	for name, file := range hostileelf.Files() {
+	for name, file := range hostileelf.HostileFiles() {
 		t.Run(name, func(t *testing.T) {
 			plugin := filepath.Join(dir, strings.ReplaceAll(name, " ", "-"))
 			if err := os.WriteFile(plugin, append(file, make([]byte, 64<<10)...), 0o644); err != nil {

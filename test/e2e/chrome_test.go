@@ -22,7 +22,7 @@ func lintFile(t *testing.T, file string) (chromelint.Facts, []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	facts, problems := chromelint.Lint(bytes.NewReader(text))
+	facts, problems := chromelint.LintTrace(bytes.NewReader(text))
 	if len(problems) > 0 {
 		t.Errorf("%s: %v", filepath.Base(file), problems)
 	}

@@ -95,7 +95,7 @@ func TestDoctorOutlivesDrivers(t *testing.T) {
 // What doctor says of attaching is what tracer/rights says: that it works, or in one warning why not and what to do.
 func TestDoctorTellsWhetherProgramsCanBeWatched(t *testing.T) {
 	f := doctor(t, 0)
-	refusal := rights.Examine().RefusalError()
+	refusal := rights.ExamineThisSystem().RefusalError()
 	lines := 0
 	for _, l := range f.Lines {
 		if l.Area != "attaching" {
@@ -118,7 +118,7 @@ func TestDoctorTellsWhetherProgramsCanBeWatched(t *testing.T) {
 // doctor reports which rights a user lacks.
 func TestDoctorTellsAnOrdinaryUserWhatIsMissing(t *testing.T) {
 	t.Parallel()
-	refusal := rights.Examine().RefusalError()
+	refusal := rights.ExamineThisSystem().RefusalError()
 	cmd := exec.Command(runnable(t), "doctor", "--format", "json")
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"}
 	cmd.Dir = "/"

@@ -43,7 +43,7 @@ func TestAnswersFreeMemory(t *testing.T) {
 	if err := os.WriteFile(source, []byte(freeMemory), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := cprogram.Compile(source, "-o", program, "-lOpenCL"); err != nil {
+	if err := cprogram.RunCompiler(source, "-o", program, "-lOpenCL"); err != nil {
 		t.Fatal(err)
 	}
 	const unknown = "-30 0 0 0\n"

@@ -95,7 +95,7 @@ const areaOf = `(() => {
 
 // peaks looks for each peak of a chart whose columns are narrower than pixels, on screens and on paper.
 func (b *browser) peaks() {
-	a := reportrun.Sample()
+	a := reportrun.SampleAnalysis()
 	a.Snapshot.Marks, a.Phases = nil, nil // whose lines cross the chart
 	line := &a.Timeline
 	columns := len(line.InUse)
@@ -144,7 +144,7 @@ func (b *browser) flattened(columns int) (list []int) {
 // anything.
 func (b *browser) sample() {
 	t := b.t
-	path := writePage(t, reportrun.Sample())
+	path := writePage(t, reportrun.SampleAnalysis())
 	for _, scripts := range []bool{false, true} {
 		call(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !scripts})
 		for _, width := range []int64{360, 700, 1600} {
@@ -245,7 +245,7 @@ func (b *browser) recorded() {
 // hostile looks at what a recording says that would do harm: it stays text.
 func (b *browser) hostile() {
 	t := b.t
-	b.open(writePage(t, reportrun.Hostile()), 1200, 900)
+	b.open(writePage(t, reportrun.HostileAnalysis()), 1200, 900)
 	if n := eval[int](b, `document.querySelectorAll("img, script:not(:last-child), iframe, [onerror]").length`); n > 0 {
 		t.Errorf("%d unexpected elements", n)
 	}

@@ -99,7 +99,7 @@ func (j *judged) points(t *testing.T, words []string) string {
 // each release.
 func slowed(t *testing.T, reader *recording.Reader, look func(*stats.Snapshot)) {
 	t.Helper()
-	list := records.All(t, reader)
+	list := records.ReadAll(t, reader)
 	first, last := len(list), 0 // create, and create or release
 	for i := range list {
 		switch list[i].Kind {
@@ -118,12 +118,12 @@ func slowed(t *testing.T, reader *recording.Reader, look func(*stats.Snapshot)) 
 		r.Time = 1 + uint64(max(i, first)-first)*slow
 		for ; due < r.Time && due < 2*slowNS; due += 1e9 {
 			m.AdvanceTime(due)
-			look(m.Publish())
+			look(m.PublishSnapshot())
 		}
 		if r.Kind == wire.KindRelease {
-			look(m.Publish())
+			look(m.PublishSnapshot())
 		}
 		m.Apply(r)
 	}
-	look(m.Publish())
+	look(m.PublishSnapshot())
 }

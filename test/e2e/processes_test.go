@@ -295,7 +295,7 @@ func TestChromeExportTellsProcessesApart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	facts, problems := chromelint.Lint(bytes.NewReader(text))
+	facts, problems := chromelint.LintTrace(bytes.NewReader(text))
 	if len(problems) != 0 || facts.Creates != 5500 {
 		t.Errorf("%d creates, want 5500; problems: %+v", facts.Creates, problems)
 	}

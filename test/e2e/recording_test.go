@@ -174,7 +174,7 @@ func TestChromeExport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	facts, problems := chromelint.Lint(bytes.NewReader(text))
+	facts, problems := chromelint.LintTrace(bytes.NewReader(text))
 	for _, problem := range problems {
 		t.Errorf("%+v", problem)
 	}

@@ -42,7 +42,7 @@ func judgements() []judged {
 			rule: "findLoopWithoutPool", title: "every iteration goes to the driver", policy: "none",
 			words: []string{fault("findings"), "loop"}, nearly: []string{fault("findings"), "small"}, driver: pocl,
 		},
-		deed("findHoistable", "buffers could be created once, before the loop", "none", "loop"),
+		deed("findHoistableBuffers", "buffers could be created once, before the loop", "none", "loop"),
 		deed("findCopyingCreates", "creates that copy take the time", "futhark", "copies"),
 		deed("findHeldTooLong", "memory is released long after its last use", "futhark", "late", "--device-memory", "16M"),
 		deed("findHeldTooLong", "memory is released long after its last use", "futhark", "asked", "--device-memory", "16M"),
@@ -60,9 +60,9 @@ func judgements() []judged {
 		deed("findHiddenCallers", "one function creates memory for several places", "futhark", "lost"),
 		deed("findHiddenCallers", "one function creates memory for several places", "futhark", "denied"),
 		deed("findReleasedInFlight", "the driver may hold much more than the program has in use", "none", "early"),
-		deed("newPairRule", "map without unmap", "none", "maps"),
-		deed("newPairRule", "retain without release", "futhark", "retains"),
-		deed("newPairRule", "retain without release", "futhark", "owners"),
+		deed("unpairedCallRule", "map without unmap", "none", "maps"),
+		deed("unpairedCallRule", "retain without release", "futhark", "retains"),
+		deed("unpairedCallRule", "retain without release", "futhark", "owners"),
 		deed("findLeaks", "40 of them were retained", "none", "shares"),
 		deed("findFullDevice", "device memory is nearly full", "futhark", "fill", "--device-memory", "16M"),
 		{
@@ -87,9 +87,10 @@ func judgements() []judged {
 			words: []string{fault("shortage"), "full"}, nearly: []string{fault("shortage"), "nearly"}, driver: pocl,
 		},
 		{rule: "findFullDevice", title: "--spill moves the same buffers again and again", policy: "none", words: spill("256K"), nearly: spill("2M"), driver: pocl},
-		{rule: "findNothingCarved", title: "slab makes no sub-allocations", policy: "slab", words: []string{testProgram("tiles"), "4"}, driver: rusticl, nearly: []string{testProgram("tiles"), "4"}},
+		{rule: "findUselessPolicy", title: "slab makes no sub-allocations", policy: "slab", words: []string{testProgram("tiles"), "4"},
+			driver: rusticl, nearly: []string{testProgram("tiles"), "4"}},
 		{
-			rule: "findNothingCarved", title: "8 requests got blocks of their own", policy: "slab",
+			rule: "findUselessPolicy", title: "8 requests got blocks of their own", policy: "slab",
 			words: []string{example("frag"), "2", "20M"}, nearly: []string{example("frag"), "2", "1M"}, driver: pocl,
 		},
 	}
@@ -97,8 +98,8 @@ func judgements() []judged {
 
 // otherJudgements names the tests that run both programs of the other rules.
 var otherJudgements = map[string]string{
-	"findMistakes": "TestMistakesAreFound", "findMachineGrowth": "TestMachineGrows", "findObjectGrowth": "TestObjectLeaks",
-	"findLostEvents": "TestNoLeakIsCertainAfterLosses", "findHostedMemory": "TestNoCreateFailsForThePool",
+	"findMistakes": "TestMistakesAreFound", "findGrowthBesideBuffers": "TestMachineGrows", "findObjectGrowth": "TestObjectLeaks",
+	"findLostEvents": "TestNoLeakIsCertainAfterLosses", "findSlowPoolMemory": "TestNoCreateFailsForThePool",
 	"transferRule":            "TestTransfersThatCouldGo",
 	"findShortStacks":         "TestStacksThatEndInLibraries",
 	"findMemoryBesideBuffers": "TestMemoryBesideBuffers",

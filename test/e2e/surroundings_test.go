@@ -459,7 +459,7 @@ func TestTimeNamespace(t *testing.T) {
 
 // attach gives times by the clock of its own time namespace, not by that of the kernel, which is 100 s ahead here.
 func TestAttachInATimeNamespace(t *testing.T) {
-	rightstest.Need(t)
+	rightstest.NeedAttach(t)
 	target := start(t, command{args: []string{example("stencil"), "1000000", "1M"}})
 	here := run(t, command{args: []string{
 		"unshare", "--time", "--monotonic", "-100", gpumemtop(), "attach", "--headless", "--duration", "500ms", "-p", itoa(target.cmd.Process.Pid),

@@ -31,7 +31,7 @@ func TestTutorials(t *testing.T) {
 			t.Parallel()
 			text := readFile(t, file)
 			if strings.Contains(text, "gpumemtop attach") {
-				rightstest.Need(t)
+				rightstest.NeedAttach(t)
 			}
 			found := fenced.FindAllStringSubmatch(text, -1)
 			if 2*len(found) != strings.Count(text, "```") {

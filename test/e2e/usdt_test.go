@@ -112,7 +112,7 @@ func (p usdt) listen(t *testing.T, library string, argument int) func() (count, 
 // TestStaticProbes: tools of eBPF see what a program allocates by the probes of the preloaded library alone.
 func TestStaticProbes(t *testing.T) {
 	t.Parallel()
-	rightstest.Need(t)
+	rightstest.NeedAttach(t)
 	library := filepath.Join(t.TempDir(), "libgpumemtop.so") // other programs do not have it
 	data, err := os.ReadFile(root + "/build/libgpumemtop.so")
 	if err != nil {

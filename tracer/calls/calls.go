@@ -61,7 +61,7 @@ func ExtensionAddress(s *wire.Sample) (name string, address uint64, ok bool) {
 	if !strings.HasPrefix(Functions[s.Function].Name, "clGetExtensionFunctionAddress") {
 		return "", 0, false
 	}
-	text := textOf(s)
+	text := copiedText(s)
 	return string(text), s.Result, len(text) > 0
 }
 
@@ -73,8 +73,8 @@ func IsPlatformQuery(s *wire.Sample) bool {
 	return s.Sight == wire.SightCall && int(s.Function) < len(Functions) && Functions[s.Function].Name == platformQuery
 }
 
-// textOf returns the first copy as text.
-func textOf(s *wire.Sample) []byte {
+// copiedText returns the first copy as text.
+func copiedText(s *wire.Sample) []byte {
 	text, _, _ := bytes.Cut(s.CopiedArgument(0), []byte{0})
 	return text
 }

@@ -51,15 +51,15 @@ type command struct {
 
 // beginCommand handles an enqueue that returned a status. end must follow.
 func (c *command) beginCommand(s *wire.Sample, op wire.Command) {
-	c.resetForCommand(s, op, int32(s.Result) != 0, int32(s.Result))
+	c.reset(s, op, int32(s.Result) != 0, int32(s.Result))
 }
 
-// beginMap handles an enqueue that returned a pointer. Its error is a later argument.
-func (c *command) beginMap(s *wire.Sample) {
-	c.resetForCommand(s, wire.CommandMap, s.Result == 0, 0)
+// beginPointerCommand handles an enqueue that returned a pointer. Its error is a later argument.
+func (c *command) beginPointerCommand(s *wire.Sample) {
+	c.reset(s, wire.CommandMap, s.Result == 0, 0)
 }
 
-func (c *command) resetForCommand(s *wire.Sample, op wire.Command, failed bool, err int32) {
+func (c *command) reset(s *wire.Sample, op wire.Command, failed bool, err int32) {
 	c.sample, c.op, c.failed, c.status = s, op, failed, err
 	c.kernel, c.unknown, c.more, c.count = 0, false, false, 0
 	if failed {
@@ -96,7 +96,7 @@ func (c *command) noteUse(handle uint64, kind wire.Memory, flags uint8, x extent
 			return
 		}
 		if c.failed {
-			c.unknown = c.unknown || c.memories.findFreed(handle) == nil
+			c.unknown = c.unknown || c.memories.findFreedHandle(handle) == nil
 			return
 		}
 		if m = c.memories.addCarriedOver(c.sample, handle, evidence{kind, c.likelyContext(), least}); m == nil {
@@ -274,14 +274,14 @@ func (c *command) noteArgumentUses(k *kernel) {
 			m = c.carryOverArgument(value)
 		}
 		if m != nil {
-			c.addAccess(access{memory: m, argument: uint32(i) + 1, flags: m.accessOfKernels()})
+			c.addAccess(access{memory: m, argument: uint32(i) + 1, flags: m.kernelAccess()})
 		}
 	}
 }
 
-// accessOfKernels says whether memory was made for a device only to write. Some programs write what is CL_MEM_READ_ONLY, and what the
+// kernelAccess says whether memory was made for a device only to write. Some programs write what is CL_MEM_READ_ONLY, and what the
 // kernel declares is not visible.
-func (m *memory) accessOfKernels() uint8 {
+func (m *memory) kernelAccess() uint8 {
 	rights := m.access & (wire.ReadOnly | wire.WriteOnly)
 	if rights == 0 && m.parent != nil { // a sub-buffer without flags has those of its buffer
 		rights = m.parent.access
@@ -293,7 +293,7 @@ func (m *memory) accessOfKernels() uint8 {
 }
 
 func (c *command) carryOverArgument(handle uint64) *memory {
-	if g := c.memories.findFreed(handle); g != nil && (!g.mayLive || !g.heldByKernel) || c.isOtherObject(handle) {
+	if g := c.memories.findFreedHandle(handle); g != nil && (!g.mayLive || !g.heldByKernel) || c.isOtherObject(handle) {
 		return nil
 	}
 	return c.memories.addCarriedOver(c.sample, handle, evidence{kind: wire.MemoryBuffer, context: c.likelyContext()})

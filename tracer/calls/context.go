@@ -49,7 +49,7 @@ func (cs *contexts) handleCreate(s *wire.Sample) {
 	c := &context{object: newObject(s, cs.last), handle: s.Result}
 	cs.ledger.countCreated(s, &c.object, wire.HeldContext)
 	cs.byHandle[s.Result] = c
-	cs.writeLife(s, c, wire.LifeCreate, false)
+	cs.writeContextEvent(s, c, wire.LifeCreate, false)
 }
 
 // contextOfHandle returns the context of a handle that the driver accepts, nil if the handle is 0 or there is no room.
@@ -61,11 +61,11 @@ func (cs *contexts) contextOfHandle(s *wire.Sample, handle uint64) *context {
 	cs.last++
 	c = &context{object: carriedObject(s, cs.last), handle: handle}
 	cs.byHandle[handle] = c
-	cs.writeLife(s, c, wire.LifeCreate, true)
+	cs.writeContextEvent(s, c, wire.LifeCreate, true)
 	return c
 }
 
-func (cs *contexts) writeLife(s *wire.Sample, c *context, life wire.Life, carriedOver bool) {
+func (cs *contexts) writeContextEvent(s *wire.Sample, c *context, life wire.Life, carriedOver bool) {
 	cs.writeEvent(s, wire.ContextFields{Life: life, CarriedOver: carriedOver, Scope: c.scopeNumber(), Context: c.number}.Event())
 }
 
@@ -75,7 +75,7 @@ func (cs *contexts) handleRetain(s *wire.Sample) {
 			c.references++
 		}
 		c.released = false
-		cs.writeLife(s, c, wire.LifeRetain, false)
+		cs.writeContextEvent(s, c, wire.LifeRetain, false)
 	}
 }
 
@@ -91,7 +91,7 @@ func (cs *contexts) handleRelease(s *wire.Sample) {
 			return
 		}
 	}
-	cs.writeLife(s, c, wire.LifeRelease, false)
+	cs.writeContextEvent(s, c, wire.LifeRelease, false)
 }
 
 // endIfUnkept ends a context once nothing keeps it, as the shim does.
@@ -99,7 +99,7 @@ func (cs *contexts) endIfUnkept(s *wire.Sample, c *context) bool {
 	if !c.isUnkept() || cs.byHandle[c.handle] != c {
 		return false
 	}
-	cs.writeLife(s, c, wire.LifeEnd, false)
+	cs.writeContextEvent(s, c, wire.LifeEnd, false)
 	cs.sleeps++
 	oldest := &cs.sleeping[cs.sleeps%sleepingMax]
 	if o := *oldest; o != nil && o.isUnkept() && o.slept == cs.sleeps-sleepingMax && cs.byHandle[o.handle] == o {
@@ -112,6 +112,6 @@ func (cs *contexts) endIfUnkept(s *wire.Sample, c *context) bool {
 // wakeContext begins a sleeping context again.
 func (cs *contexts) wakeContext(s *wire.Sample, c *context) {
 	if c.isUnkept() {
-		cs.writeLife(s, c, wire.LifeCreate, c.carried)
+		cs.writeContextEvent(s, c, wire.LifeCreate, c.carried)
 	}
 }

@@ -40,16 +40,16 @@ func (es *events) addEvent(s *wire.Sample, handle uint64) {
 		return
 	case known: // the earlier event's release was missed
 		old.counts.released++
-		l.markChanged(old.counts)
+		l.markCountsChanged(old.counts)
 	case len(es.byHandle) == eventsMax:
 		c := l.countsOfSite(wire.HeldEvent, l.tags.SiteTag(s))
 		c.untracked++
-		l.markChanged(c)
+		l.markCountsChanged(c)
 		return
 	}
 	c := l.countsOfSite(wire.HeldEvent, l.tags.SiteTag(s))
 	c.created++
-	l.markChanged(c)
+	l.markCountsChanged(c)
 	es.byHandle[handle] = event{counts: c, references: 1, thread: s.Tid, time: s.Time}
 }
 
@@ -82,5 +82,5 @@ func (es *events) handleRelease(s *wire.Sample) {
 	}
 	delete(es.byHandle, s.Argument[0])
 	e.counts.released++
-	l.markChanged(e.counts)
+	l.markCountsChanged(e.counts)
 }

@@ -18,7 +18,7 @@ type freedHandle struct {
 
 func slotForFreed(handle uint64) uint64 { return (handle * 0x9e3779b97f4a7c15) >> 54 }
 
-func (ms *memories) rememberFreed(s *wire.Sample, m *memory) {
+func (ms *memories) rememberFreedHandle(s *wire.Sample, m *memory) {
 	if ms.freedHandles == nil {
 		ms.freedHandles = new([freedMax]freedHandle)
 	}
@@ -30,8 +30,8 @@ func (ms *memories) rememberFreed(s *wire.Sample, m *memory) {
 	g.object, g.size, g.tag, g.kind, g.mayLive = m.number, m.size, m.tag, m.kind, !ms.areReferencesKnown(m)
 }
 
-// findFreed returns what we remember of a freed handle, nil if nothing.
-func (ms *memories) findFreed(handle uint64) *freedHandle {
+// findFreedHandle returns what we remember of a freed handle, nil if nothing.
+func (ms *memories) findFreedHandle(handle uint64) *freedHandle {
 	if ms.freedHandles == nil || handle == 0 {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (ms *memories) findFreed(handle uint64) *freedHandle {
 // findUseAfterFree reports whether a handle's memory has certainly ended, and writes a finding since the program names it. If it
 // ended while the call ran there is no finding: the driver may have seen it alive.
 func (ms *memories) findUseAfterFree(s *wire.Sample, handle uint64, code wire.Diag) bool {
-	g := ms.findFreed(handle)
+	g := ms.findFreedHandle(handle)
 	if g == nil || g.mayLive && g.freedAt <= s.Entered {
 		return false
 	}

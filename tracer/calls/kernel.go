@@ -41,7 +41,7 @@ const (
 // argumentWithoutMarks returns an argument without its marks. Addresses of a device's own memory may be in the upper half.
 func argumentWithoutMarks(value uint64) uint64 { return uint64(int64(value<<2) >> 2) }
 
-func (ks *kernels) handleCreate(s *wire.Sample) { ks.addKernel(s, s.Result, string(textOf(s))) }
+func (ks *kernels) handleCreate(s *wire.Sample) { ks.addKernel(s, s.Result, string(copiedText(s))) }
 
 // handleCreateKernels handles clCreateKernelsInProgram, which does not say the names of the kernels.
 func (ks *kernels) handleCreateKernels(s *wire.Sample) {
@@ -83,7 +83,7 @@ func (ks *kernels) addKernel(s *wire.Sample, handle uint64, name string) *kernel
 	k := &kernel{object: newObject(s, ks.last), name: name}
 	ks.byHandle[handle] = k
 	ks.ledger.countCreated(s, &k.object, wire.HeldKernel)
-	ks.writeName(s, k)
+	ks.writeKernelName(s, k)
 	return k
 }
 
@@ -100,13 +100,13 @@ func (ks *kernels) kernelOfHandle(s *wire.Sample, handle uint64) *kernel {
 		ks.last++
 		k = &kernel{object: carriedObject(s, ks.last), name: unknownKernel}
 		ks.byHandle[handle] = k
-		ks.writeName(s, k)
+		ks.writeKernelName(s, k)
 	}
 	ks.latest, ks.handle = k, handle
 	return k
 }
 
-func (ks *kernels) writeName(s *wire.Sample, k *kernel) {
+func (ks *kernels) writeKernelName(s *wire.Sample, k *kernel) {
 	ks.writeRecord(s, wire.KernelFields{Kernel: k.number, CarriedOver: k.carried}.Record([]byte(k.name)))
 }
 
@@ -145,7 +145,7 @@ func (ks *kernels) handleSetArgument(s *wire.Sample) {
 	case ks.memories.byHandle[handle] != nil:
 		handle |= isSettled
 	default:
-		if g := ks.memories.findFreed(handle); g != nil {
+		if g := ks.memories.findFreedHandle(handle); g != nil {
 			g.heldByKernel = g.freedAt <= s.Entered
 		}
 	}

@@ -44,7 +44,7 @@ func (l *ledger) countsOfSite(held wire.Held, tag uint32) *counts {
 	return c
 }
 
-func (l *ledger) markChanged(c *counts) {
+func (l *ledger) markCountsChanged(c *counts) {
 	c.most = max(c.most, c.created-c.released)
 	if !c.changed {
 		c.changed = true
@@ -59,19 +59,20 @@ func (l *ledger) markChanged(c *counts) {
 func (l *ledger) countCreated(s *wire.Sample, o *object, held wire.Held) {
 	o.counts = l.countsOfSite(held, l.tags.SiteTag(s))
 	o.counts.created++
-	l.markChanged(o.counts)
+	l.markCountsChanged(o.counts)
 }
 
 // countEnded counts the end of an object. Objects from before we attached are not counted.
 func (l *ledger) countEnded(o *object) {
 	if c := o.counts; c != nil {
 		c.released++
-		l.markChanged(c)
+		l.markCountsChanged(c)
 	}
 }
 
-// writeChanged writes the counts that have changed. Those of events follow a hundred times a second at most, the others at once.
-func (l *ledger) writeChanged(s *wire.Sample) {
+// writeChangedCounts writes the counts that have changed. Those of events follow a hundred times a second at most, the others
+// at once.
+func (l *ledger) writeChangedCounts(s *wire.Sample) {
 	for _, c := range l.changed {
 		l.writeEvent(s, wire.ObjectFields{
 			Held: c.held, Tag: c.tag, Created: c.created, Released: c.released, Most: c.most, Untracked: c.untracked,

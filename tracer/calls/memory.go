@@ -106,7 +106,7 @@ func (ms *memories) handleRelease(s *wire.Sample) {
 	m := ms.byHandle[s.Argument[0]]
 	switch {
 	case m == nil:
-		ms.releaseUnknown(s)
+		ms.handleUnknownRelease(s)
 	case m.references > 1:
 		m.references--
 		ms.writeRelease(s, m, m.references, wire.OutcomeDriver, false)
@@ -120,14 +120,14 @@ func (ms *memories) handleRelease(s *wire.Sample) {
 	}
 }
 
-// releaseUnknown handles the release of an unknown handle: one release too many, or the last one of carried memory.
-func (ms *memories) releaseUnknown(s *wire.Sample) {
+// handleUnknownRelease handles the release of an unknown handle: one release too many, or the last one of carried memory.
+func (ms *memories) handleUnknownRelease(s *wire.Sample) {
 	handle := s.Argument[0]
 	if handle == 0 || ms.findUseAfterFree(s, handle, wire.DiagDoubleRelease) {
 		ms.writeEvent(s, wire.ReleaseFields{}.Event())
 		return
 	}
-	if g := ms.findFreed(handle); g != nil { // it had another reference; its release was written before
+	if g := ms.findFreedHandle(handle); g != nil { // it had another reference; its release was written before
 		g.heldByKernel = false
 		return
 	}
@@ -154,7 +154,7 @@ func (ms *memories) dropLastReference(s *wire.Sample, m *memory) {
 func (ms *memories) forgetMemory(s *wire.Sample, m *memory) {
 	for {
 		parent := m.parent
-		ms.rememberFreed(s, m)
+		ms.rememberFreedHandle(s, m)
 		ms.removeMemory(m)
 		if parent == nil {
 			return

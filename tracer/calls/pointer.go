@@ -41,7 +41,7 @@ func (p *pointers) allocateUSM(s *wire.Sample, kind wire.Memory, size uint64) {
 func (p *pointers) endMemoryAt(s *wire.Sample, address uint64, in *context) {
 	m := p.memories.byHandle[address]
 	if m == nil {
-		if address == 0 || p.memories.findFreed(address) != nil {
+		if address == 0 || p.memories.findFreedHandle(address) != nil {
 			return
 		}
 		if m = p.memories.addCarriedOver(s, address, evidence{kind: wire.MemorySVM, context: in}); m == nil {
@@ -90,7 +90,7 @@ func (p *pointers) handleCopy(s *wire.Sample) {
 			c.op = wire.CommandRead
 		}
 	}
-	c.writeEvents(isBlocking(s, 1))
+	c.writeEvents(isArgumentBlocking(s, 1))
 }
 
 func (p *pointers) handleFill(s *wire.Sample) {
@@ -104,7 +104,7 @@ func (p *pointers) handleMap(s *wire.Sample) {
 	c := p.command
 	c.beginCommand(s, wire.CommandMap)
 	c.notePointerUse(s.Argument[3], accessOfMap(s.Argument[2]), contiguousExtent(0, s.Argument[4]))
-	c.writeEvents(isBlocking(s, 1))
+	c.writeEvents(isArgumentBlocking(s, 1))
 }
 
 func (p *pointers) handleUnmap(s *wire.Sample) {

@@ -61,7 +61,7 @@ func (qs *queues) addQueue(s *wire.Sample, properties uint64) {
 	}
 	qs.byHandle[s.Result] = q
 	qs.ledger.countCreated(s, &q.object, wire.HeldQueue)
-	qs.writeLife(s, q, wire.LifeCreate, false)
+	qs.writeQueueEvent(s, q, wire.LifeCreate, false)
 }
 
 // queueOfHandle returns the queue of a handle that the driver accepts, nil if the handle is 0 or there is no room.
@@ -73,11 +73,11 @@ func (qs *queues) queueOfHandle(s *wire.Sample, handle uint64) *queue {
 	qs.last++
 	q = &queue{object: carriedObject(s, qs.last)}
 	qs.byHandle[handle] = q
-	qs.writeLife(s, q, wire.LifeCreate, true)
+	qs.writeQueueEvent(s, q, wire.LifeCreate, true)
 	return q
 }
 
-func (qs *queues) writeLife(s *wire.Sample, q *queue, life wire.Life, carriedOver bool) {
+func (qs *queues) writeQueueEvent(s *wire.Sample, q *queue, life wire.Life, carriedOver bool) {
 	qs.writeEvent(s, wire.QueueFields{
 		Life: life, OutOfOrder: q.outOfOrder, CarriedOver: carriedOver, Scope: q.likely.scopeNumber(), Queue: q.number,
 	}.Event())
@@ -86,7 +86,7 @@ func (qs *queues) writeLife(s *wire.Sample, q *queue, life wire.Life, carriedOve
 func (qs *queues) handleRetain(s *wire.Sample) {
 	if q := qs.queueOfHandle(s, s.Argument[0]); q != nil {
 		q.references++
-		qs.writeLife(s, q, wire.LifeRetain, false)
+		qs.writeQueueEvent(s, q, wire.LifeRetain, false)
 	}
 }
 
@@ -96,12 +96,12 @@ func (qs *queues) handleRelease(s *wire.Sample) {
 		return
 	}
 	if !q.dropReference() {
-		qs.writeLife(s, q, wire.LifeRelease, false)
+		qs.writeQueueEvent(s, q, wire.LifeRelease, false)
 		return
 	}
 	delete(qs.byHandle, s.Argument[0])
 	qs.ledger.countEnded(&q.object)
-	qs.writeLife(s, q, wire.LifeEnd, false)
+	qs.writeQueueEvent(s, q, wire.LifeEnd, false)
 	if q.context != nil {
 		q.context.queues--
 		qs.contexts.endIfUnkept(s, q.context)

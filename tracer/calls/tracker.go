@@ -78,7 +78,7 @@ func (t *Tracker) HandleCall(s *wire.Sample) {
 		t.events.countReturnedEvent(s)
 	}
 	if s.Time >= t.ledger.due {
-		t.ledger.writeChanged(s)
+		t.ledger.writeChangedCounts(s)
 	}
 }
 
@@ -99,7 +99,7 @@ func (t *Tracker) NoteCallsLost() {
 
 // WriteRestAt writes what has not been written yet, at a time: the process ends.
 func (t *Tracker) WriteRestAt(time uint64) {
-	t.ledger.writeChanged(&wire.Sample{Call: wire.Call{Time: time}})
+	t.ledger.writeChangedCounts(&wire.Sample{Call: wire.Call{Time: time}})
 }
 
 // callDuration is how long a call took, in ns.

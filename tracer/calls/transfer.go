@@ -2,8 +2,8 @@ package calls
 
 import "codeberg.org/gpumemtop/gpumemtop/internal/wire"
 
-// isBlocking reads a cl_bool argument, the lower half of the register.
-func isBlocking(s *wire.Sample, i int) bool { return uint32(s.Argument[i]) != 0 }
+// isArgumentBlocking reads a cl_bool argument, the lower half of the register.
+func isArgumentBlocking(s *wire.Sample, i int) bool { return uint32(s.Argument[i]) != 0 }
 
 // volumeOfRegion returns the bytes of a region of a buffer, or the elements of one of an image.
 func volumeOfRegion(region []byte) uint64 {
@@ -47,7 +47,7 @@ func handlerOfBufferTransfer(op wire.Command, flags uint8, offset, blockingAt in
 		c.beginCommand(s, op)
 		at, size := s.Argument[offset], s.Argument[offset+1]
 		c.noteBufferUse(s.Argument[1], flags, contiguousExtent(at, size), addSaturating(at, size))
-		c.writeEvents(blockingAt > 0 && isBlocking(s, blockingAt))
+		c.writeEvents(blockingAt > 0 && isArgumentBlocking(s, blockingAt))
 	}
 }
 
@@ -67,7 +67,7 @@ func handlerOfRectTransfer(op wire.Command, flags uint8) func(*command, *wire.Sa
 		c.beginCommand(s, op)
 		region := s.CopiedArgument(0)
 		c.noteBufferUse(s.Argument[1], flags, extentOfRectangle(s.CopiedArgument(1), region), rectangleEnd(s.CopiedArgument(1), region))
-		c.writeEvents(op == wire.CommandRead && isBlocking(s, 2))
+		c.writeEvents(op == wire.CommandRead && isArgumentBlocking(s, 2))
 	}
 }
 
@@ -76,7 +76,7 @@ func handlerOfImageTransfer(op wire.Command, flags uint8) func(*command, *wire.S
 	return func(c *command, s *wire.Sample) {
 		c.beginCommand(s, op)
 		c.noteImageUse(s.Argument[1], flags, s.CopiedArgument(0), rectangleEnd(s.CopiedArgument(1), s.CopiedArgument(0)))
-		c.writeEvents(op == wire.CommandRead && isBlocking(s, 2))
+		c.writeEvents(op == wire.CommandRead && isArgumentBlocking(s, 2))
 	}
 }
 
@@ -129,18 +129,18 @@ func accessOfMap(asked uint64) (flags uint8) {
 }
 
 func (c *command) handleMapBuffer(s *wire.Sample) {
-	c.beginMap(s)
+	c.beginPointerCommand(s)
 	offset, size := s.Argument[4], s.Argument[5]
 	c.noteBufferUse(s.Argument[1], accessOfMap(s.Argument[3]), contiguousExtent(offset, size), addSaturating(offset, size))
 	c.countMapping(1)
-	c.writeEvents(isBlocking(s, 2))
+	c.writeEvents(isArgumentBlocking(s, 2))
 }
 
 func (c *command) handleMapImage(s *wire.Sample) {
-	c.beginMap(s)
+	c.beginPointerCommand(s)
 	c.noteImageUse(s.Argument[1], accessOfMap(s.Argument[3]), s.CopiedArgument(0), rectangleEnd(s.CopiedArgument(1), s.CopiedArgument(0)))
 	c.countMapping(1)
-	c.writeEvents(isBlocking(s, 2))
+	c.writeEvents(isArgumentBlocking(s, 2))
 }
 
 func (c *command) handleUnmap(s *wire.Sample) {

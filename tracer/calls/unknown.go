@@ -17,7 +17,7 @@ func (ms *memories) addCarriedOver(s *wire.Sample, handle uint64, seen evidence)
 		return nil
 	}
 	m.kind, m.size, m.scope, m.carried = seen.kind, seen.size, seen.context.scopeNumber(), true
-	if g := ms.findFreed(handle); g != nil && g.mayLive { // it lives after all
+	if g := ms.findFreedHandle(handle); g != nil && g.mayLive { // it lives after all
 		m.kind, m.size = max(g.kind, m.kind), max(g.size, m.size) // MemoryBuffer is the weakest guess
 	}
 	m.tag = ms.tags.UnknownTag()

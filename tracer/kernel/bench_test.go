@@ -64,9 +64,9 @@ func read(b *testing.B, k *Kernel) (stop func()) {
 
 func (d *driver) time(b *testing.B) {
 	b.Helper()
-	d.Send(fmt.Sprint("time ", b.N))
+	d.SendLine(fmt.Sprint("time ", b.N))
 	var ns float64
-	if _, err := fmt.Sscan(d.Line(), &ns); err != nil {
+	if _, err := fmt.Sscan(d.NextLine(), &ns); err != nil {
 		b.Fatal(err)
 	}
 	b.ReportMetric(ns/float64(b.N), "ns/op")

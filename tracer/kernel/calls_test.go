@@ -58,9 +58,9 @@ func TestCopies(t *testing.T) {
 		d := drive(t)
 		judge(t, k, d.pid, Watch)
 		attach(t, k, 0, set, name, list)
-		d.Send("arguments")
+		d.SendLine("arguments")
 		var handle uint64
-		if _, err := fmt.Sscanf(d.Line(), "0x%x", &handle); err != nil {
+		if _, err := fmt.Sscanf(d.NextLine(), "0x%x", &handle); err != nil {
 			t.Fatal(err)
 		}
 		got := gather(t, k, 10)
@@ -155,9 +155,9 @@ func TestStackIsThatOfTheCaller(t *testing.T) {
 		d := drive(t)
 		judge(t, k, d.pid, Watch)
 		attach(t, k, d.pid, create)
-		d.Send("deep")
+		d.SendLine("deep")
 		var at uint64
-		if _, err := fmt.Sscanf(d.Line(), "0x%x", &at); err != nil {
+		if _, err := fmt.Sscanf(d.NextLine(), "0x%x", &at); err != nil {
 			t.Fatal(err)
 		}
 		s := gather(t, k, 1)[0]

@@ -29,11 +29,11 @@ import (
 // then 50,000 without.
 const ringBytes = 64 << 20
 
-// mostFillForStacks returns how full a ring may be, in bytes, for calls to come with their stacks: losing a stack is better than
+// maxFillForStacks returns how full a ring may be, in bytes, for calls to come with their stacks: losing a stack is better than
 // losing a call. An eighth is reserved for calls without. In 64 MiB that holds a tenth of a second at 500,000 calls a
 // second, as long as a busy machine may keep us from reading. Stacks may fill the rest, so that a short delay costs no
 // call sites.
-func mostFillForStacks(ringBytes int) uint64 { return uint64(ringBytes) / 8 * 7 }
+func maxFillForStacks(ringBytes int) uint64 { return uint64(ringBytes) / 8 * 7 }
 
 // Options say what to report.
 type Options struct {
@@ -192,10 +192,10 @@ func (k *Kernel) CallsWithoutStack() uint64 { return k.shortened.Load() }
 
 // ReportsLifecycle reports whether the kernel reports forks, execs and exits of watched processes.
 func (k *Kernel) ReportsLifecycle() bool {
-	return k.isAttached(processProgForked) && k.isAttached(processProgExecuted) && k.isAttached(processProgExited)
+	return k.isProgramAttached(processProgForked) && k.isProgramAttached(processProgExecuted) && k.isProgramAttached(processProgExited)
 }
 
-func (k *Kernel) isAttached(program string) bool {
+func (k *Kernel) isProgramAttached(program string) bool {
 	for _, l := range k.life {
 		if l.program == program {
 			return true

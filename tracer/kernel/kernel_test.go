@@ -84,8 +84,8 @@ func compile() (err error) {
 	programs.library = filepath.Join(programs.folder, "libcalls.so")
 	programs.driver = filepath.Join(programs.folder, "driver")
 	return errors.Join(
-		cprogram.Compile("-O2", "-fPIC", "-shared", "testdata/calls.c", "-o", programs.library),
-		cprogram.Compile("-O2", "-pthread", "-mno-red-zone", "testdata/driver.c", programs.library, "-Wl,-rpath,$ORIGIN", "-o", programs.driver))
+		cprogram.RunCompiler("-O2", "-fPIC", "-shared", "testdata/calls.c", "-o", programs.library),
+		cprogram.RunCompiler("-O2", "-pthread", "-mno-red-zone", "testdata/driver.c", programs.library, "-Wl,-rpath,$ORIGIN", "-o", programs.driver))
 }
 
 // probes returns the offsets of functions in the library.
@@ -134,7 +134,7 @@ func driveIn(tb testing.TB, surroundings *syscall.SysProcAttr) *driver {
 	command := exec.Command(programs.driver)
 	command.SysProcAttr = surroundings
 	command.Env = []string{"LC_ALL=C"} // our environment may be larger than the stack of a sample
-	d := &driver{Program: cprogram.Start(tb, command), tb: tb}
+	d := &driver{Program: cprogram.StartProgram(tb, command), tb: tb}
 	d.pid = d.PID()
 	d.answer("ready")
 	return d
@@ -142,7 +142,7 @@ func driveIn(tb testing.TB, surroundings *syscall.SysProcAttr) *driver {
 
 func (d *driver) answer(want string) {
 	d.tb.Helper()
-	if got := d.Line(); got != want {
+	if got := d.NextLine(); got != want {
 		d.tb.Fatalf("the driver answers %q, want %q", got, want)
 	}
 }
@@ -150,14 +150,14 @@ func (d *driver) answer(want string) {
 // do sends a command and checks that the driver succeeded.
 func (d *driver) do(command string) {
 	d.tb.Helper()
-	d.Send(command)
+	d.SendLine(command)
 	d.answer("0")
 }
 
 // open loads the programs. It skips the test only if package rights says that they cannot be loaded.
 func open(tb testing.TB, o Options) *Kernel {
 	tb.Helper()
-	rightstest.Need(tb)
+	rightstest.NeedAttach(tb)
 	if o.Shapes == nil {
 		o.Shapes = shapes
 	}
@@ -197,7 +197,7 @@ func judge(tb testing.TB, k *Kernel, pid int, v Verdict) {
 // skipWithout skips a test of a feature that is not in use, or fails if package rights says that it should be.
 func skipWithout(t *testing.T, feature string) {
 	t.Helper()
-	f := rights.Examine().Feature(feature)
+	f := rights.ExamineThisSystem().Feature(feature)
 	if f.State == rights.Yes {
 		t.Fatalf("this kernel has the feature, but it is not in use: %s", f.Detail)
 	}

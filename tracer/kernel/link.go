@@ -41,11 +41,11 @@ func (k *Kernel) Attach(file string, pid int, probes []Probe) (*Link, error) {
 	}
 	a := attachment{kernel: k, executable: executable, file: file, pid: pid}
 	// Entries are attached first and closed last, so that no return is probed without its entry: see enter in bpf/calls.bpf.c.
-	before, err := a.attach(entries, false)
+	before, err := a.attachPrograms(entries, false)
 	if err != nil {
 		return nil, err
 	}
-	after, err := a.attach(returns, true)
+	after, err := a.attachPrograms(returns, true)
 	if err != nil {
 		return nil, errors.Join(err, closeAll(before))
 	}
@@ -117,8 +117,8 @@ type attachment struct {
 	pid        int
 }
 
-// attach attaches the entry or the return program.
-func (a *attachment) attach(probes []Probe, returns bool) ([]io.Closer, error) {
+// attachPrograms attaches the entry or the return program.
+func (a *attachment) attachPrograms(probes []Probe, returns bool) ([]io.Closer, error) {
 	if len(probes) == 0 {
 		return nil, nil
 	}

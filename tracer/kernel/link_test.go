@@ -99,7 +99,7 @@ func TestFailedAttachLeavesNothing(t *testing.T) {
 			t.Errorf("a file that does not exist: %v", err)
 		}
 		ended := drive(t)
-		ended.End()
+		ended.Kill()
 		if _, err := k.Attach(programs.library, ended.pid, at); !errors.Is(err, ErrGone) || errors.As(err, &failed) {
 			t.Errorf("a process that has ended: %v", err)
 		}
@@ -111,7 +111,7 @@ func TestFailedAttachLeavesNothing(t *testing.T) {
 }
 
 func TestCloseDetaches(t *testing.T) {
-	rightstest.Need(t)
+	rightstest.NeedAttach(t)
 	d := drive(t)
 	k, err := LoadPrograms(Options{Shapes: shapes, RingBytes: 1 << 20})
 	if err != nil {
@@ -161,7 +161,7 @@ func TestAttachAndDetachWhileCalled(t *testing.T) {
 // Since Linux 6.11 a return probe makes a system call, which the filters of containers do not know. Kernels before 6.14
 // without cf6cb56ef244 ("seccomp: passthrough uretprobe systemcall without filtering") then kill the watched process.
 func TestSeccompFilterIsNoObstacle(t *testing.T) {
-	rightstest.NeedFiltered(t)
+	rightstest.NeedAttachWithSeccomp(t)
 	kinds(t, Options{}, func(t *testing.T, k *Kernel) {
 		d := drive(t)
 		d.do("confine")
@@ -263,8 +263,8 @@ func TestPidNamespaceBelow(t *testing.T) {
 	d := driveIn(t, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID})
 	judge(t, k, d.pid, Watch)
 	attach(t, k, 0, create)
-	d.Send("fork")
-	if text := d.Line(); text != "2" {
+	d.SendLine("fork")
+	if text := d.NextLine(); text != "2" {
 		t.Errorf("the child's number in its own namespace is %s, want 2", text)
 	}
 	got := lives(t, k, 3)
@@ -273,8 +273,8 @@ func TestPidNamespaceBelow(t *testing.T) {
 	if k.IsWatched(child) {
 		t.Error("the child that ended is watched")
 	}
-	d.Send("exec")
+	d.SendLine("exec")
 	d.answer("ready")
-	d.Send("exit 7")
+	d.SendLine("exit 7")
 	same(t, describe(d, child, lives(t, k, 2)), "driver exec 0", fmt.Sprint("driver exit ", 7<<8))
 }

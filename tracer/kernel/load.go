@@ -39,7 +39,7 @@ func (k *Kernel) loadPrograms() error {
 	_, noTypes := k.options.Types.Kernel()
 	constants := map[string]any{
 		callsVarWatchall: k.options.WatchAll, callsVarStacks: k.options.Stacks,
-		callsVarStacklimit: mostFillForStacks(k.options.RingBytes), processVarFollow: k.options.Follow,
+		callsVarStacklimit: maxFillForStacks(k.options.RingBytes), processVarFollow: k.options.Follow,
 		callsVarNamespacedev: device, callsVarNamespaceino: inode, callsVarHastypes: inode != 0 && noTypes == nil,
 	}
 	if err := k.loadCalls(constants); err != nil {
@@ -87,7 +87,7 @@ func (k *Kernel) loadCalls(constants map[string]any) error {
 	if k.calls, err = loadCollection(spec, k.multi, o); err != nil {
 		return explainKernelError("load the eBPF programs for calls", err)
 	}
-	if k.multi && !coversWholeProcess(k.calls.Programs[callsProgEnter]) {
+	if k.multi && !doesMultiLinkCoverProcess(k.calls.Programs[callsProgEnter]) {
 		k.calls.Close()
 		k.multi = false
 		if k.calls, err = loadCollection(spec, false, o); err != nil {
@@ -109,10 +109,10 @@ func loadCollection(spec *ebpf.CollectionSpec, multi bool, o ebpf.CollectionOpti
 	return ebpf.NewCollectionWithOptions(spec, o)
 }
 
-// coversWholeProcess reports whether a multi link for one pid covers the whole process. Before commit 46ba0e49b642 (Linux
+// doesMultiLinkCoverProcess reports whether a multi link for one pid covers the whole process. Before commit 46ba0e49b642 (Linux
 // 6.10) it covered one thread. Kernels with that commit reject a negative pid, others find no such process. libbpf tests
 // it the same way.
-func coversWholeProcess(program *ebpf.Program) bool {
+func doesMultiLinkCoverProcess(program *ebpf.Program) bool {
 	self, err := link.OpenExecutable("/proc/self/exe")
 	if err != nil {
 		return false

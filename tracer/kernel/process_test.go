@@ -106,7 +106,7 @@ func TestReturnIsPairedWithItsOwnEntry(t *testing.T) {
 // hold has the driver call a function that lasts until release, and returns once the function runs.
 func (d *driver) hold(n int) {
 	d.tb.Helper()
-	d.Send(fmt.Sprint("hold ", n))
+	d.SendLine(fmt.Sprint("hold ", n))
 	d.answer("holding")
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		call, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", d.pid))
@@ -122,7 +122,7 @@ func (d *driver) hold(n int) {
 
 func (d *driver) release(n int) {
 	d.tb.Helper()
-	d.Send("")
+	d.SendLine("")
 	d.answer(fmt.Sprint(n + 1))
 }
 
@@ -244,9 +244,9 @@ func TestForkedChildIsFollowed(t *testing.T) {
 		t.Error("the driver is not watched")
 	}
 	attach(t, k, 0, create)
-	d.Send("fork")
+	d.SendLine("fork")
 	var child int
-	if _, err := fmt.Sscan(d.Line(), &child); err != nil {
+	if _, err := fmt.Sscan(d.NextLine(), &child); err != nil {
 		t.Fatal(err)
 	}
 	same(t, describe(d, child, lives(t, k, 3)), "driver fork -1", "child call 7900900", fmt.Sprint("child exit ", 3<<8))
@@ -263,8 +263,8 @@ func TestForkWithoutRoom(t *testing.T) {
 	verdicts := k.calls.Maps[callsMapVerdicts]
 	for pid := uint32(1 << 22); verdicts.Put(pid, uint32(Ignore)) == nil; pid++ { // larger than any pid
 	}
-	d.Send("fork")
-	_ = d.Line()
+	d.SendLine("fork")
+	_ = d.NextLine()
 	nothing(t, k)
 }
 
@@ -273,9 +273,9 @@ func TestForkedChildIsNotFollowed(t *testing.T) {
 	d := drive(t)
 	judge(t, k, d.pid, Watch)
 	attach(t, k, 0, create)
-	d.Send("fork")
+	d.SendLine("fork")
 	var child int
-	if _, err := fmt.Sscan(d.Line(), &child); err != nil {
+	if _, err := fmt.Sscan(d.NextLine(), &child); err != nil {
 		t.Fatal(err)
 	}
 	d.do("run 1 1") // a thread is not a child
@@ -296,7 +296,7 @@ func TestExec(t *testing.T) {
 		d := drive(t)
 		k := openLifecycle(t, Options{WatchAll: watchAll})
 		judge(t, k, d.pid, Watch)
-		d.Send("exec")
+		d.SendLine("exec")
 		d.answer("ready")
 		var execs int
 		another := false // whether a thread other than the main one executes
@@ -317,7 +317,7 @@ func TestExec(t *testing.T) {
 			t.Errorf("watchall %v: %d execs, then the verdict is %d, want %d", watchAll, execs, v, want)
 		}
 		judge(t, k, d.pid, Watch)
-		d.Send("threadexec")
+		d.SendLine("threadexec")
 		d.answer("ready")
 		another = true
 		poll(t, k, reported, func() bool { return execs > 1 })
@@ -330,9 +330,9 @@ func TestExitStatus(t *testing.T) {
 		end  func(d *driver)
 		want syscall.WaitStatus
 	}{
-		{"exit", func(d *driver) { d.Send("exit 7") }, 7 << 8},
-		{"exit with threads", func(d *driver) { d.do("start 3"); d.Send("exit 5") }, 5 << 8},
-		{"last thread", func(d *driver) { d.Send("last") }, 0},
+		{"exit", func(d *driver) { d.SendLine("exit 7") }, 7 << 8},
+		{"exit with threads", func(d *driver) { d.do("start 3"); d.SendLine("exit 5") }, 5 << 8},
+		{"last thread", func(d *driver) { d.SendLine("last") }, 0},
 		{"signal", func(d *driver) { _ = unix.Kill(d.pid, unix.SIGTERM) }, 15},
 		{"kill", func(d *driver) { d.do("start 2"); _ = unix.Kill(d.pid, unix.SIGKILL) }, 9},
 	}
@@ -378,7 +378,7 @@ func TestCallEndsPoll(t *testing.T) {
 	judge(t, k, d.pid, Watch)
 	attach(t, k, 0, create)
 	for round := range 20 {
-		d.Send("run 1 1")
+		d.SendLine("run 1 1")
 		n := 0
 		for n == 0 {
 			got, err := k.Poll(time.Hour, func(*wire.Sample) {})

@@ -19,7 +19,7 @@ func ExplainError(err error) error {
 	if !isRightMissing(err) && !isUnsupported(err) {
 		return err
 	}
-	return Examine().explainError(err)
+	return ExamineThisSystem().explainError(err)
 }
 
 // isRightMissing reports whether a right is missing. A program that the verifier rejects fails with EACCES, too.
@@ -52,7 +52,7 @@ func (r *Report) explainError(err error) error {
 	case !r.Multi:
 		missing = admin
 	}
-	if missing == "" || r.system.heldCapabilities().hasBit(bits[missing]) {
+	if missing == "" || r.system.heldCapabilities().hasCapability(bits[missing]) {
 		return fmt.Errorf("refused although the capabilities are held, by the file's permissions, a seccomp filter or a security module: %w", err)
 	}
 	return fmt.Errorf("%s is missing: %s: %w", missing, r.system.howToGrantText(append(r.leastCapabilities(), missing)...), err)

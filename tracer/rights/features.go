@@ -87,7 +87,7 @@ func (x *examination) fillInReport() {
 	x.addCheckedFeature(FeatureHelpers, CheckHelpers, "the functions that programs call, such as bpf_get_attach_cookie")
 	x.checkUprobes()
 	x.checkLifecycle()
-	x.addSurroundings()
+	x.addVisibilityFeatures()
 }
 
 func (x *examination) addKernelFeatures() {
@@ -104,7 +104,7 @@ func (x *examination) addKernelFeatures() {
 func (x *examination) checkCapability(name string, bit int, loss string, needed bool) {
 	f := Feature{Name: name, State: Yes, Detail: name + " is held", Needed: needed}
 	switch {
-	case !x.held.hasBit(bit):
+	case !x.held.hasCapability(bit):
 		f.State, f.Detail = No, name+" is not held: "+loss
 		if !needed {
 			f.Advice = x.howToGrantText(append(x.leastCapabilities(), name)...)
@@ -202,12 +202,12 @@ func (x *examination) checkLifecycle() {
 	x.addFeature(f)
 }
 
-// addSurroundings reports what limits the visible processes, and what looks like a limit and is none.
-func (x *examination) addSurroundings() {
+// addVisibilityFeatures reports what limits the visible processes, and what looks like a limit and is none.
+func (x *examination) addVisibilityFeatures() {
 	if !x.isInitialNamespace("pid", initialProcesses) {
 		x.addFeature(Feature{FeatureNamespace, No, "this is a pid namespace: processes outside of it are not visible", "in a container: docker run --pid=host", false})
 	}
-	if x.hidesProcesses() && !x.held.hasBit(unix.CAP_SYS_PTRACE) {
+	if x.hidesProcesses() && !x.held.hasCapability(unix.CAP_SYS_PTRACE) {
 		x.addFeature(Feature{FeatureHidden, No, "/proc is mounted with hidepid: other users' processes are not visible", "CAP_SYS_PTRACE shows them", false})
 	}
 	if profile := x.appArmorProfile(); profile != "" {

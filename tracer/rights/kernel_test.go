@@ -61,7 +61,7 @@ type answer struct {
 
 func try() answer {
 	begin := time.Now()
-	r := rights.Examine()
+	r := rights.ExamineThisSystem()
 	a := answer{Missing: r.Missing, Took: time.Since(begin)}
 	if err := r.RefusalError(); err != nil {
 		a.Refusal = err.Error()
@@ -223,7 +223,7 @@ func TestRefusalAgreesWithTheKernel(t *testing.T) {
 		t.Logf("not looked at with other rights: %s", a.Refusal)
 		return
 	}
-	multi := rights.Examine().Multi
+	multi := rights.ExamineThisSystem().Multi
 	tests := []struct {
 		name, role string
 		attr       *syscall.SysProcAttr
@@ -299,10 +299,10 @@ func ask(t *testing.T, path, role string, attr *syscall.SysProcAttr) answer {
 
 // All descriptors of the checks are closed.
 func TestExamineLeavesNothing(t *testing.T) {
-	rightstest.Need(t)
+	rightstest.NeedAttach(t)
 	before := openFiles(t)
 	for range 3 {
-		rights.Examine()
+		rights.ExamineThisSystem()
 	}
 	if after := openFiles(t); after != before {
 		t.Errorf("%d files open, and %d before", after, before)

@@ -14,7 +14,7 @@ import (
 func TestDaemonSetHasWhatDoctorNames(t *testing.T) {
 	m := newMachine()
 	m.status("0", everything, "")
-	r := m.Examine()
+	r := m.ExamineSystem()
 	named := map[string]bool{}
 	for i := range r.Features {
 		f := &r.Features[i]

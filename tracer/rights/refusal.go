@@ -83,7 +83,7 @@ func (x *examination) userNamespaceObstacle() *obstacle {
 // rightsObstacle checks the two capabilities that the programs need, and CAP_SYS_ADMIN, which includes both, if single
 // uprobes need it.
 func (x *examination) rightsObstacle() *obstacle {
-	if x.held.hasBit(unix.CAP_BPF) && x.held.hasBit(unix.CAP_PERFMON) {
+	if x.held.hasCapability(unix.CAP_BPF) && x.held.hasCapability(unix.CAP_PERFMON) {
 		return nil
 	}
 	if !x.Multi {
@@ -91,7 +91,7 @@ func (x *examination) rightsObstacle() *obstacle {
 	}
 	var missing []string
 	for _, name := range x.leastCapabilities() {
-		if !x.held.hasBit(bits[name]) {
+		if !x.held.hasCapability(bits[name]) {
 			missing = append(missing, name)
 		}
 	}
@@ -139,7 +139,7 @@ func (s *System) unobtainableCapabilities(names []string) []string {
 	var out []string
 	bound := withImplied(s.readCapabilities("CapBnd"))
 	for _, name := range names {
-		if !bound.hasBit(bits[name]) {
+		if !bound.hasCapability(bits[name]) {
 			out = append(out, name)
 		}
 	}
@@ -240,7 +240,7 @@ func (x *examination) probingObstacle() *obstacle {
 	switch {
 	case state == Yes:
 		return nil
-	case !x.readCapabilities("CapEff").hasBit(unix.CAP_SYS_ADMIN):
+	case !x.readCapabilities("CapEff").hasCapability(unix.CAP_SYS_ADMIN):
 		return x.missingObstacle("CAP_SYS_ADMIN here, for single uprobes, as this kernel has no multi-uprobe links that know processes", admin)
 	case state == No: // there is a tracefs
 		return nil

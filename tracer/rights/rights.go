@@ -48,12 +48,12 @@ type Report struct {
 	system *System
 }
 
-// Examine examines this machine, which takes some tens of milliseconds. It loads tiny programs and attaches none. Any
+// ExamineThisSystem examines this machine, which takes some tens of milliseconds. It loads tiny programs and attaches none. Any
 // goroutine may call it.
-func Examine() *Report { return ThisSystem().Examine() }
+func ExamineThisSystem() *Report { return ThisSystem().ExamineSystem() }
 
-// Examine examines a machine.
-func (s *System) Examine() *Report {
+// ExamineSystem examines a machine.
+func (s *System) ExamineSystem() *Report {
 	r := &Report{Kernel: s.Release(), system: s}
 	r.Lockdown, r.KillsFiltered = s.lockdownMode(), killsFilteredProcesses(r.Kernel)
 	x := &examination{System: s, Report: r, held: s.heldCapabilities()}

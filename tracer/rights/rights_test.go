@@ -71,7 +71,7 @@ func (m *machine) release(text string) { m.Release = func() string { return text
 const none = "0000000000000000"
 
 func TestAGoodMachine(t *testing.T) {
-	r := newMachine().Examine()
+	r := newMachine().ExamineSystem()
 	if err := r.RefusalError(); err != nil || r.Missing != nil || !r.Multi {
 		t.Errorf("refused: %v, missing %v, multi %v", err, r.Missing, r.Multi)
 	}
@@ -197,7 +197,7 @@ func TestEachRefusalHasOneSentence(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			m := newMachine()
 			test.spoil(m)
-			r := m.Examine()
+			r := m.ExamineSystem()
 			err := r.RefusalError()
 			switch {
 			case test.want == "" && err != nil:
@@ -252,7 +252,7 @@ func TestFeatures(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			m := newMachine()
 			test.spoil(m)
-			r := m.Examine()
+			r := m.ExamineSystem()
 			if err := r.RefusalError(); err != nil {
 				t.Errorf("refused: %v", err)
 			}
@@ -285,7 +285,7 @@ func TestExplain(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			m := newMachine()
 			test.spoil(m)
-			err := m.Examine().explainError(test.err)
+			err := m.ExamineSystem().explainError(test.err)
 			if err == nil || !strings.Contains(err.Error(), test.want) || !errors.Is(err, test.err) {
 				t.Errorf("got %v, want %q in it", err, test.want)
 			}
@@ -325,7 +325,7 @@ func TestKillsFiltered(t *testing.T) {
 	} {
 		m := newMachine()
 		m.release(release)
-		r := m.Examine()
+		r := m.ExamineSystem()
 		if r.KillsFiltered != want || (r.Feature(FeatureFilters).State == No) != want {
 			t.Errorf("%q: %v, %+v", release, r.KillsFiltered, r.Feature(FeatureFilters))
 		}

@@ -83,7 +83,7 @@ func (s *System) statusField(field string) string {
 // capabilities are a set as in /proc/self/status: bit n is capability n (linux/capability.h).
 type capabilities uint64
 
-func (c capabilities) hasBit(bit int) bool { return c&(1<<bit) != 0 }
+func (c capabilities) hasCapability(bit int) bool { return c&(1<<bit) != 0 }
 
 func (s *System) readCapabilities(field string) capabilities {
 	v, err := strconv.ParseUint(s.statusField(field), 16, 64)
@@ -98,7 +98,7 @@ func (s *System) readCapabilities(field string) capabilities {
 func (s *System) heldCapabilities() capabilities { return withImplied(s.readCapabilities("CapEff")) }
 
 func withImplied(c capabilities) capabilities {
-	if c.hasBit(unix.CAP_SYS_ADMIN) {
+	if c.hasCapability(unix.CAP_SYS_ADMIN) {
 		c |= 1<<unix.CAP_BPF | 1<<unix.CAP_PERFMON | 1<<unix.CAP_CHECKPOINT_RESTORE
 	}
 	return c

@@ -24,28 +24,28 @@ func (c *cursor) nextBytes(n uint64) []byte {
 	return taken
 }
 
-func (c *cursor) u8() uint8 {
+func (c *cursor) readU8() uint8 {
 	if b := c.nextBytes(1); b != nil {
 		return b[0]
 	}
 	return 0
 }
 
-func (c *cursor) u16() uint16 {
+func (c *cursor) readU16() uint16 {
 	if b := c.nextBytes(2); b != nil {
 		return binary.LittleEndian.Uint16(b)
 	}
 	return 0
 }
 
-func (c *cursor) u32() uint32 {
+func (c *cursor) readU32() uint32 {
 	if b := c.nextBytes(4); b != nil {
 		return binary.LittleEndian.Uint32(b)
 	}
 	return 0
 }
 
-func (c *cursor) u64() uint64 {
+func (c *cursor) readU64() uint64 {
 	if b := c.nextBytes(8); b != nil {
 		return binary.LittleEndian.Uint64(b)
 	}
@@ -56,7 +56,7 @@ func (c *cursor) u64() uint64 {
 func (c *cursor) readULEB() uint64 {
 	var value uint64
 	for shift := 0; ; shift += 7 {
-		b := c.u8()
+		b := c.readU8()
 		if shift < 64 {
 			value |= uint64(b&0x7f) << shift
 		}
@@ -70,7 +70,7 @@ func (c *cursor) readULEB() uint64 {
 func (c *cursor) readSLEB() int64 {
 	var value int64
 	for shift := 0; ; {
-		b := c.u8()
+		b := c.readU8()
 		if shift < 64 {
 			value |= int64(b&0x7f) << shift
 		}
@@ -90,7 +90,7 @@ func (c *cursor) readBlock() []byte { return c.nextBytes(c.readULEB()) }
 // readText reads up to a NUL.
 func (c *cursor) readText() string {
 	from := c.at
-	for c.u8() != 0 {
+	for c.readU8() != 0 {
 	}
 	if c.short {
 		return ""
@@ -133,19 +133,19 @@ func (c *cursor) readPointer(encoding uint8, header uint64) uint64 {
 func (c *cursor) readValue(encoding uint8) uint64 {
 	switch encoding & pointerForm {
 	case 0x00, 0x04, 0x0c: // address-sized, unsigned and signed 8 bytes
-		return c.u64()
+		return c.readU64()
 	case 0x01:
 		return c.readULEB()
 	case 0x02:
-		return uint64(c.u16())
+		return uint64(c.readU16())
 	case 0x03:
-		return uint64(c.u32())
+		return uint64(c.readU32())
 	case 0x09:
 		return uint64(c.readSLEB())
 	case 0x0a:
-		return uint64(int64(int16(c.u16())))
+		return uint64(int64(int16(c.readU16())))
 	case 0x0b:
-		return uint64(int64(int32(c.u32())))
+		return uint64(int64(int32(c.readU32())))
 	}
 	c.short = true
 	return 0

@@ -99,7 +99,7 @@ func (m *machine) evaluateExpression(code []byte, first uint64) (uint64, bool) {
 		if steps == stepsMax {
 			return 0, false
 		}
-		switch op := c.u8(); {
+		switch op := c.readU8(); {
 		case op >= opLit0 && op < opReg0:
 			o.push(uint64(op - opLit0))
 		case op >= opReg0 && op <= opBreg31 || op == opRegx || op == opBregx:
@@ -107,7 +107,7 @@ func (m *machine) evaluateExpression(code []byte, first uint64) (uint64, bool) {
 		case op == opDeref:
 			m.pushLoadedValue(o, 8)
 		case op == opDerefSize:
-			m.pushLoadedValue(o, uint64(c.u8()))
+			m.pushLoadedValue(o, uint64(c.readU8()))
 		case op == opSkip || op == opBra:
 			executeJump(c, o, op)
 		case op <= opConsts:
@@ -161,7 +161,7 @@ func (m *machine) pushLoadedValue(o *operands, size uint64) {
 }
 
 func executeJump(c *cursor, o *operands, op uint8) {
-	by := int(int16(c.u16()))
+	by := int(int16(c.readU16()))
 	if op == opBra && o.pop() == 0 {
 		return
 	}
@@ -176,19 +176,19 @@ func executeJump(c *cursor, o *operands, op uint8) {
 func pushConstant(c *cursor, o *operands, op uint8) {
 	switch op {
 	case opConst1u:
-		o.push(uint64(c.u8()))
+		o.push(uint64(c.readU8()))
 	case opConst1s:
-		o.push(uint64(int64(int8(c.u8()))))
+		o.push(uint64(int64(int8(c.readU8()))))
 	case opConst2u:
-		o.push(uint64(c.u16()))
+		o.push(uint64(c.readU16()))
 	case opConst2s:
-		o.push(uint64(int64(int16(c.u16()))))
+		o.push(uint64(int64(int16(c.readU16()))))
 	case opConst4u:
-		o.push(uint64(c.u32()))
+		o.push(uint64(c.readU32()))
 	case opConst4s:
-		o.push(uint64(int64(int32(c.u32()))))
+		o.push(uint64(int64(int32(c.readU32()))))
 	case opConst8u, opConst8s:
-		o.push(c.u64())
+		o.push(c.readU64())
 	case opConstu:
 		o.push(c.readULEB())
 	case opConsts:
@@ -207,7 +207,7 @@ func reorderOperands(c *cursor, o *operands, op uint8) {
 	case opOver:
 		o.pushCopy(1)
 	case opPick:
-		o.pushCopy(c.u8())
+		o.pushCopy(c.readU8())
 	case opSwap:
 		a, b := o.pop(), o.pop()
 		o.push(a)

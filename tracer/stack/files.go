@@ -114,7 +114,7 @@ func openVDSO() *image {
 	const vdsoEntry = 33 // AT_SYSINFO_EHDR
 	c := cursor{data: auxiliary}
 	for c.bytesLeft() > 0 {
-		kind, value := c.u64(), c.u64()
+		kind, value := c.readU64(), c.readU64()
 		if kind != vdsoEntry {
 			continue
 		}

@@ -159,7 +159,7 @@ func readBytes(t testing.TB, r io.Reader) []byte {
 func describe(w *Walker, frames []uint64) string {
 	var text strings.Builder
 	for _, address := range frames {
-		path, base, _ := w.ModuleOf(address)
+		path, base, _ := w.ModuleOfAddress(address)
 		fmt.Fprintf(&text, " %s+%#x", filepath.Base(path), address-base)
 	}
 	return text.String()
@@ -197,7 +197,7 @@ func TestWalkFindsWhatLibgccFinds(t *testing.T) {
 				p.captures[i].check(t, w)
 				seen[p.captures[i].name]++
 				for _, address := range p.captures[i].frames {
-					if path, _, _ := w.ModuleOf(address); path == "[vdso]" {
+					if path, _, _ := w.ModuleOfAddress(address); path == "[vdso]" {
 						seen[path]++
 					}
 				}
@@ -238,7 +238,7 @@ func (c *capture) check(t *testing.T, w *Walker) {
 		return
 	}
 	for i, address := range got {
-		_, base, ok := w.ModuleOf(address)
+		_, base, ok := w.ModuleOfAddress(address)
 		if ok != (c.bases[i] != 0) || ok && base != c.bases[i] {
 			t.Errorf("%s: frame %d at %#x in a module at %#x (%v), dladdr says %#x", c.name, i, address, base, ok, c.bases[i])
 		}

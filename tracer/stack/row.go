@@ -146,7 +146,7 @@ const (
 func (p *program) executeUntil(code []byte, pc uint64) {
 	c := &cursor{data: code}
 	for c.bytesLeft() > 0 && p.at <= pc && !p.bad {
-		op := c.u8()
+		op := c.readU8()
 		low := op & 0x3f
 		switch op &^ 0x3f {
 		case cfaAdvance:
@@ -156,24 +156,24 @@ func (p *program) executeUntil(code []byte, pc uint64) {
 		case cfaRestore:
 			p.restoreRule(uint64(low))
 		default:
-			p.executeLocation(c, op)
+			p.executeLocationInstruction(c, op)
 		}
 		p.bad = p.bad || c.short
 	}
 }
 
-// executeLocation executes instructions on locations and states.
-func (p *program) executeLocation(c *cursor, op uint8) {
+// executeLocationInstruction executes instructions on locations and states.
+func (p *program) executeLocationInstruction(c *cursor, op uint8) {
 	switch op {
 	case cfaNop:
 	case cfaSetLoc:
 		p.bad = true // no compiler for amd64 writes it, and its base is unknown here
 	case cfaAdvance1:
-		p.at += uint64(c.u8()) * p.common.code
+		p.at += uint64(c.readU8()) * p.common.code
 	case cfaAdvance2:
-		p.at += uint64(c.u16()) * p.common.code
+		p.at += uint64(c.readU16()) * p.common.code
 	case cfaAdvance4:
-		p.at += uint64(c.u32()) * p.common.code
+		p.at += uint64(c.readU32()) * p.common.code
 	case cfaRememberState:
 		if len(p.remembered) == rememberedMax {
 			p.bad = true
@@ -190,12 +190,12 @@ func (p *program) executeLocation(c *cursor, op uint8) {
 	case cfaArgsSize:
 		c.readULEB()
 	default:
-		p.executeCFA(c, op)
+		p.executeCFAInstruction(c, op)
 	}
 }
 
-// executeCFA executes instructions on the CFA.
-func (p *program) executeCFA(c *cursor, op uint8) {
+// executeCFAInstruction executes instructions on the CFA.
+func (p *program) executeCFAInstruction(c *cursor, op uint8) {
 	switch op {
 	case cfaDefCFA:
 		p.setCFA(c.readULEB(), int64(c.readULEB()))
@@ -210,12 +210,12 @@ func (p *program) executeCFA(c *cursor, op uint8) {
 	case cfaDefCFAExpression:
 		p.cfa = rule{how: computed, expression: p.readExpression(c)}
 	default:
-		p.executeRegister(c, op)
+		p.executeRegisterInstruction(c, op)
 	}
 }
 
-// executeRegister executes instructions on one register, named by their first operand.
-func (p *program) executeRegister(c *cursor, op uint8) {
+// executeRegisterInstruction executes instructions on one register, named by their first operand.
+func (p *program) executeRegisterInstruction(c *cursor, op uint8) {
 	column, data := c.readULEB(), p.common.data
 	switch op {
 	case cfaOffsetExtended:

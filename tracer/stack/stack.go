@@ -157,9 +157,9 @@ func (w *Walker) moduleAt(address uint64) *module {
 // forgetRows drops the rows after the mappings have changed. Those of a clone may still be valid.
 func (w *Walker) forgetRows() { w.rows = map[uint64]*row{} }
 
-// ModuleOf returns the module at an address: its path as the process sees it, and its lowest address, which dladdr calls
+// ModuleOfAddress returns the module at an address: its path as the process sees it, and its lowest address, which dladdr calls
 // dli_fbase. ok is false for addresses outside of modules.
-func (w *Walker) ModuleOf(address uint64) (path string, base uint64, ok bool) {
+func (w *Walker) ModuleOfAddress(address uint64) (path string, base uint64, ok bool) {
 	module := w.moduleAt(address)
 	if module == nil || !module.known {
 		return "", 0, false

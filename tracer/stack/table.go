@@ -25,7 +25,7 @@ type table struct {
 func (i *image) findUnwindTable() {
 	var raw [32]byte
 	c := cursor{data: raw[:i.readAtAddress(raw[:], i.header)], start: i.header}
-	version, frames, count, pairs := c.u8(), c.u8(), c.u8(), c.u8()
+	version, frames, count, pairs := c.readU8(), c.readU8(), c.readU8(), c.readU8()
 	c.readPointer(frames, i.header)
 	if i.header == 0 || version != 1 || count == pointerOmitted || frames == pointerOmitted {
 		return
@@ -93,9 +93,9 @@ type function struct {
 func (i *image) readFrameEntry(address uint64, most uint64) (cursor, bool) {
 	var raw [12]byte
 	c := cursor{data: raw[:i.readAtAddress(raw[:], address)]}
-	length := uint64(c.u32())
+	length := uint64(c.readU32())
 	if length == 0xffffffff {
-		length = c.u64()
+		length = c.readU64()
 	}
 	if c.short || length < 4 || length > most {
 		return cursor{}, false
@@ -116,7 +116,7 @@ func (i *image) unwindEntryAt(pc uint64) (f function, ok bool) {
 		return f, false
 	}
 	place := c.start
-	back := uint64(c.u32()) // distance of the CIE before this place
+	back := uint64(c.readU32()) // distance of the CIE before this place
 	if f.common, ok = i.readCIE(place - back); !ok || back == 0 {
 		return f, false
 	}
@@ -134,16 +134,16 @@ func (i *image) unwindEntryAt(pc uint64) (f function, ok bool) {
 
 func (i *image) readCIE(address uint64) (c common, ok bool) {
 	in, ok := i.readFrameEntry(address, cieMax)
-	if !ok || in.u32() != 0 {
+	if !ok || in.readU32() != 0 {
 		return c, false
 	}
-	version, augmentation := in.u8(), in.readText()
+	version, augmentation := in.readU8(), in.readText()
 	if !slices.Contains([]uint8{1, 3}, version) {
 		return c, false
 	}
 	c.code, c.data = in.readULEB(), in.readSLEB()
 	if version == 1 {
-		c.ra = uint64(in.u8())
+		c.ra = uint64(in.readU8())
 	} else {
 		c.ra = in.readULEB()
 	}
@@ -168,11 +168,11 @@ func (c *common) readAugmentation(in *cursor, augmentation string) bool {
 	for _, letter := range augmentation[1:] {
 		switch letter {
 		case 'R':
-			c.pointers = extra.u8()
+			c.pointers = extra.readU8()
 		case 'L':
-			extra.u8()
+			extra.readU8()
 		case 'P':
-			extra.readValue(extra.u8())
+			extra.readValue(extra.readU8())
 		case 'S':
 			c.signal = true
 		default:

@@ -136,7 +136,7 @@ func (t *Tags) writeDefinition(number uint32, mode wire.TagMode, frames []uint64
 
 // relativeFrame returns an address relative to its module, and writes the MODULE record of a new one.
 func (t *Tags) relativeFrame(address uint64) wire.Frame {
-	path, base, ok := t.walker.ModuleOf(address)
+	path, base, ok := t.walker.ModuleOfAddress(address)
 	if !ok {
 		return wire.Frame{Offset: address}
 	}

@@ -77,7 +77,7 @@ func TestWalkEndsAtTheTrampolineOfProbes(t *testing.T) {
 	if got := w.WalkStack(s, make([]uint64, 0, 8)); len(got) != 1 {
 		t.Errorf("frames %#x, want the first alone", got)
 	}
-	if path, _, ok := w.ModuleOf(codeAt); ok {
+	if path, _, ok := w.ModuleOfAddress(codeAt); ok {
 		t.Errorf("the trampoline is located in %q", path)
 	}
 }
@@ -88,7 +88,7 @@ func TestTheTrampolineMayComeLate(t *testing.T) {
 	space := jit()
 	w := newWalker(t, space)
 	for range 100 {
-		w.ModuleOf(page + 1)
+		w.ModuleOfAddress(page + 1)
 	}
 	if w.isUprobeReturn(page) {
 		t.Error("there is no such page yet")
@@ -146,7 +146,7 @@ func TestForeignFiles(t *testing.T) {
 			if got := w.WalkStack(s, make([]uint64, 0, 8)); len(got) != 1 {
 				t.Errorf("frames %#x, want the first alone", got)
 			}
-			if got, base, ok := w.ModuleOf(codeAt + 5); ok != test.known || ok && (got != path || base != codeAt) {
+			if got, base, ok := w.ModuleOfAddress(codeAt + 5); ok != test.known || ok && (got != path || base != codeAt) {
 				t.Errorf("located in %q at %#x: %v", got, base, ok)
 			}
 		})
@@ -163,12 +163,12 @@ func TestLocateWithoutTheFile(t *testing.T) {
 		part(0x4000, 0, false), part(0x5000, 0x1000, true),
 	}})
 	for address, want := range map[uint64]uint64{0x2fff: 0x1000, 0x5000: 0x4000} {
-		if path, base, ok := w.ModuleOf(address); !ok || path != gone || base != want {
+		if path, base, ok := w.ModuleOfAddress(address); !ok || path != gone || base != want {
 			t.Errorf("%#x is located in %q at %#x (%v), want %#x", address, path, base, ok, want)
 		}
 	}
 	for _, address := range []uint64{0, 0xfff, 0x3000, 0x6000, 1 << 63} {
-		if path, base, ok := w.ModuleOf(address); ok {
+		if path, base, ok := w.ModuleOfAddress(address); ok {
 			t.Errorf("%#x is located in %q at %#x", address, path, base)
 		}
 	}
@@ -264,27 +264,27 @@ func TestMappingsAreReadAgainNowAndThen(t *testing.T) {
 	space := &fixed{}
 	w := newWalker(t, space)
 	for range 1000 {
-		w.ModuleOf(0x999999)
+		w.ModuleOfAddress(0x999999)
 	}
 	if space.reads < 8 || space.reads > 12 {
 		t.Errorf("the mappings were read %d times for 1000 unknown addresses", space.reads)
 	}
 	space.mappings = jit().mappings
 	for range 1024 {
-		w.ModuleOf(codeAt)
+		w.ModuleOfAddress(codeAt)
 	}
 	reads := space.reads
-	w.ModuleOf(codeAt)
+	w.ModuleOfAddress(codeAt)
 	if m, _ := w.modules.moduleAt(codeAt); m == nil || space.reads != reads {
 		t.Errorf("mapping %v after new ones, read %d times more", m, space.reads-reads)
 	}
-	w.ModuleOf(0x999999)
+	w.ModuleOfAddress(0x999999)
 	if space.reads != reads+1 {
 		t.Errorf("read %d times more: reading had been worth it", space.reads-reads)
 	}
 	space.err = errors.New("gone")
-	w.ModuleOf(0x999999)
-	w.ModuleOf(0x999999)
+	w.ModuleOfAddress(0x999999)
+	w.ModuleOfAddress(0x999999)
 	if m, _ := w.modules.moduleAt(codeAt); m == nil {
 		t.Error("what was known is forgotten with the process")
 	}

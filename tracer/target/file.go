@@ -84,16 +84,16 @@ func (p *Process) statusIfSame(m *Mapping, path string) *unix.Stat_t {
 	if unix.Stat(path, &info) != nil || info.Ino != m.Inode || info.Mode&unix.S_IFMT != unix.S_IFREG {
 		return nil
 	}
-	if info.Dev == m.Device || p.sameContent(m, path) {
+	if info.Dev == m.Device || p.hasSameContent(m, path) {
 		return &info
 	}
 	return nil
 }
 
-// sameContent reports whether a file on another device than the mapping's is the same nevertheless. It compares the beginning,
+// hasSameContent reports whether a file on another device than the mapping's is the same nevertheless. It compares the beginning,
 // which has the layout, the place of the symbol tables and mostly the build id. If memory must not be read (/proc/PID/mem
 // takes more rights than /proc/PID/maps), it accepts a file system that is known to report other devices.
-func (p *Process) sameContent(m *Mapping, path string) bool {
+func (p *Process) hasSameContent(m *Mapping, path string) bool {
 	const enough = 1024 // no code is there, where breakpoints would differ
 	if begin := p.firstMapping(m); begin != nil {
 		loaded, err := readFileAt(os.Open, p.fs.pathOfFile(p.PID, "mem"), int64(begin.Start), enough)

@@ -268,7 +268,7 @@ func TestTheSameInodeElsewhere(t *testing.T) {
 		if info := p.statusIfSame(&m, library); info == nil {
 			t.Error("the same content is rejected")
 		}
-		if p.sameContent(&m, build(t, "other", "int x;"+fakeLoader, "-shared", "-fPIC")) {
+		if p.hasSameContent(&m, build(t, "other", "int x;"+fakeLoader, "-shared", "-fPIC")) {
 			t.Error("other content is accepted")
 		}
 		m.Offset = 4096

@@ -24,13 +24,13 @@ const (
 func (p *Process) ReadMappings() ([]Mapping, error) {
 	list, err := p.readMappings()
 	if len(list) > 0 {
-		p.rememberFiles(list)
+		p.rememberCodeFiles(list)
 	}
 	return list, err
 }
 
-// rememberFiles keeps the files with code for OpenablePath.
-func (p *Process) rememberFiles(list []Mapping) {
+// rememberCodeFiles keeps the files with code for OpenablePath.
+func (p *Process) rememberCodeFiles(list []Mapping) {
 	var files []Mapping
 	for i := range list {
 		if list[i].Exec && isMappingOfFile(&list[i]) {
@@ -50,7 +50,7 @@ func (p *Process) readMappings() ([]Mapping, error) {
 	}
 	defer file.Close() //nolint:errcheck // only read
 	list, err := parseMaps(file)
-	if saysProcessGone(err) || err == nil && !isReadable(file) {
+	if meansProcessGone(err) || err == nil && !isReadable(file) {
 		return nil, goneError(p.PID)
 	}
 	if err != nil {

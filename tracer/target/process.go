@@ -71,9 +71,9 @@ func (fs procfs) openProcess(pid int) (*Process, error) {
 
 func goneError(pid int) error { return fmt.Errorf("process %d: %w", pid, ErrGone) }
 
-// saysProcessGone reports whether an error of /proc means that the process does not exist. If it ends while a file is open, the
+// meansProcessGone reports whether an error of /proc means that the process does not exist. If it ends while a file is open, the
 // error comes from reading.
-func saysProcessGone(err error) bool {
+func meansProcessGone(err error) bool {
 	return errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH)
 }
 
@@ -82,7 +82,7 @@ func (fs procfs) absentError(pid int, err error) error {
 	switch {
 	case errors.Is(err, os.ErrPermission), fs == proc && errors.Is(unix.Kill(pid, 0), unix.EPERM):
 		return fmt.Errorf("process %d: %w: /proc is mounted with hidepid, which hides other users' processes: run as its user, or with CAP_SYS_PTRACE", pid, ErrDenied)
-	case saysProcessGone(err):
+	case meansProcessGone(err):
 		return goneError(pid)
 	}
 	return fmt.Errorf("process %d: %w", pid, err)
@@ -95,7 +95,7 @@ func (p *Process) deniedError(err error) error {
 		return fmt.Errorf("process %d (%s): %w: it has rights that we lack, or is not dumpable (PR_SET_DUMPABLE): run with CAP_SYS_PTRACE", p.PID, p.Comm, ErrDenied)
 	case errors.Is(err, os.ErrPermission):
 		return fmt.Errorf("process %d (%s): %w: it belongs to another user: run as that user, or with CAP_SYS_PTRACE", p.PID, p.Comm, ErrDenied)
-	case saysProcessGone(err):
+	case meansProcessGone(err):
 		return goneError(p.PID)
 	}
 	return fmt.Errorf("process %d (%s): %w", p.PID, p.Comm, err)

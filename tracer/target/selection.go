@@ -48,8 +48,10 @@ func (s *Selection) checkAndNormalize(fs procfs) error {
 	return nil
 }
 
-// MayGrowLater reports whether later processes can belong to the selection other than as children.
-func (s *Selection) MayGrowLater() bool { return s.All || len(s.Comms) > 0 || len(s.Cgroups) > 0 }
+// MaySelectLaterProcesses reports whether later processes can belong to the selection other than as children.
+func (s *Selection) MaySelectLaterProcesses() bool {
+	return s.All || len(s.Comms) > 0 || len(s.Cgroups) > 0
+}
 
 // SelectsProcess reports whether a process belongs to the selection other than as a child. Comms match the kernel's name, of 15
 // bytes, or the name of the program as it was called.

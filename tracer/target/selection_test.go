@@ -43,11 +43,11 @@ func TestWants(t *testing.T) {
 
 func TestOpenSelections(t *testing.T) {
 	for _, s := range []Selection{{All: true}, {Comms: []string{"x"}}, {Cgroups: []string{"/"}}} {
-		if !s.MayGrowLater() {
+		if !s.MaySelectLaterProcesses() {
 			t.Errorf("%+v is closed", s)
 		}
 	}
-	if s := (Selection{PIDs: []int{1}, Follow: true}); s.MayGrowLater() {
+	if s := (Selection{PIDs: []int{1}, Follow: true}); s.MaySelectLaterProcesses() {
 		t.Error("a selection by pid is open")
 	}
 }

@@ -8,10 +8,10 @@ type Watch struct {
 	known []int  // pids at the latest scan, ascending
 }
 
-// FindNewAndGone returns the pids that are new, and those that are gone, since the previous call; the first call returns all as
+// FindNewAndGonePIDs returns the pids that are new, and those that are gone, since the previous call; the first call returns all as
 // new. It reads only the names in /proc, so that it can run several times a second. It misses a pid that was reused
 // between two calls, which takes the kernel all other pids first.
-func (w *Watch) FindNewAndGone() (came, went []int, err error) {
+func (w *Watch) FindNewAndGonePIDs() (came, went []int, err error) {
 	fs := w.fs
 	if fs == "" {
 		fs = proc
@@ -40,5 +40,5 @@ func ProcessExists(pid int) bool { return proc.processExists(pid) }
 
 func (fs procfs) processExists(pid int) bool {
 	s, err := fs.readStat(pid)
-	return err == nil && !s.hasProcessEnded() || err != nil && !saysProcessGone(err)
+	return err == nil && !s.hasProcessEnded() || err != nil && !meansProcessGone(err)
 }

@@ -32,14 +32,14 @@ func TestWatch(t *testing.T) {
 
 func TestWatchWithoutProc(t *testing.T) {
 	w := Watch{fs: procfs(t.TempDir() + "/none")}
-	if came, went, err := w.FindNewAndGone(); err == nil || came != nil || went != nil {
+	if came, went, err := w.FindNewAndGonePIDs(); err == nil || came != nil || went != nil {
 		t.Errorf("%v came, %v went: %v", came, went, err)
 	}
 }
 
 func look(t *testing.T, w *Watch) (came, went []int) {
 	t.Helper()
-	came, went, err := w.FindNewAndGone()
+	came, went, err := w.FindNewAndGonePIDs()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -81,8 +81,8 @@ func (m *Mutex) newTeam(purpose int) *team {
 	return t
 }
 
-// Waiting returns how many callers of Lock wait for their turn, for tests and statistics.
-func (m *Mutex) Waiting() int {
+// WaitingCount returns how many callers of Lock wait for their turn, for tests and statistics.
+func (m *Mutex) WaitingCount() int {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	n := 0

@@ -113,7 +113,7 @@ func TestHighestRankSplitsTheListForAll(t *testing.T) {
 				}
 			})
 		}
-		until(func() bool { return m.Waiting() == n })
+		until(func() bool { return m.WaitingCount() == n })
 		gate.Unlock()
 		all.Wait()
 	}

@@ -15,7 +15,7 @@ func (t *Tree) Alloc(order int, scatter uint64) (page int, ok bool) {
 	}
 	for tries := 1; ; tries++ {
 		before := t.moved.Load()
-		if from := t.claimUnit(order); from >= 0 {
+		if from := t.claimOrder(order); from >= 0 {
 			return t.cutOffBlock(order, from, scatter), true
 		}
 		if t.listedOrders(1)>>order == 0 && t.moved.Load() == before {
@@ -25,9 +25,9 @@ func (t *Tree) Alloc(order int, scatter uint64) (page int, ok bool) {
 	}
 }
 
-// claimUnit takes a unit of that order, or of a larger order whose block the caller must split, and returns the order. If
+// claimOrder takes a unit of that order, or of a larger order whose block the caller must split, and returns the order. If
 // no order has a unit, it takes back its promises and returns -1.
-func (t *Tree) claimUnit(order int) int {
+func (t *Tree) claimOrder(order int) int {
 	for from := order; from <= t.height; from++ {
 		if t.stocks[from].wait() {
 			return from

@@ -16,7 +16,9 @@ func (n *node) load() uint32 { return atomic.LoadUint32(&n.word) }
 
 func (n *node) store(value uint32) { atomic.StoreUint32(&n.word, value) }
 
-func (n *node) swap(old, value uint32) bool { return atomic.CompareAndSwapUint32(&n.word, old, value) }
+func (n *node) compareAndSwap(old, value uint32) bool {
+	return atomic.CompareAndSwapUint32(&n.word, old, value)
+}
 
 const (
 	lockBit = 1 << 31
@@ -64,7 +66,7 @@ func (t *Tree) listedOrders(i int) uint32 { return t.nodes[i].load() & orders }
 func (t *Tree) lock(i int) {
 	for tries := 1; ; tries++ {
 		n := &t.nodes[i]
-		if old := n.load(); old&lockBit == 0 && n.swap(old, old|lockBit) {
+		if old := n.load(); old&lockBit == 0 && n.compareAndSwap(old, old|lockBit) {
 			return
 		}
 		yieldSometimes(tries)
@@ -84,7 +86,7 @@ func yieldSometimes(tries int) {
 // node i may change meanwhile, and stays as it is.
 func (t *Tree) setListed(i int, value uint32) {
 	for n := &t.nodes[i]; ; {
-		if old := n.load(); n.swap(old, old&lockBit|value) {
+		if old := n.load(); n.compareAndSwap(old, old&lockBit|value) {
 			return
 		}
 	}

@@ -43,7 +43,7 @@ func (a *arena) alloc(class int) (b *bin, slot int, ok bool) {
 	if !l.units.Wait(1, l.promisedSlots()) {
 		if b := a.newBin(class); b != nil {
 			b.openForClass(class)
-			l.fitPlaceToState(b)
+			l.listOrUnlist(b)
 			l.units.Signal(b.capacity(class)-1, l.promisedSlots()-1)
 			a.takeOutEmptyBins(l, nil) // units were signalled: a bin that retire had to leave may go now
 			return b, 0, true
@@ -90,13 +90,13 @@ func (a *arena) allocChunk() *chunk {
 		a.owned.Add(-1)
 		return nil
 	}
-	c := a.headerFor(page)
+	c := a.takeOrMakeHeader(page)
 	a.of.chunks[page/a.of.geometry.binsPerChunk()].Store(c)
 	return c
 }
 
-// headerFor returns a header for the chunk that begins at a page: that of a released chunk, or a new one.
-func (a *arena) headerFor(page int) *chunk {
+// takeOrMakeHeader returns a header for the chunk that begins at a page: that of a released chunk, or a new one.
+func (a *arena) takeOrMakeHeader(page int) *chunk {
 	h := &a.headers
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -149,7 +149,7 @@ func (a *arena) free(c *chunk, number, index, within int) (class int, ok bool) {
 	// The thread that frees the first slot links the bin. If it is late, the thread that frees the last slot links the
 	// bin, because a missed bin is looked for in the list.
 	if count == 1 || full {
-		l.fitPlaceToState(b)
+		l.listOrUnlist(b)
 	}
 	a.readers.Exit(r)
 	l.units.Signal(1, 0)
@@ -243,7 +243,7 @@ func (a *arena) retireBin(l *list, b *bin) bool {
 		return true
 	}
 	a.leaving.Add(1)
-	l.fitPlaceToState(b)
+	l.listOrUnlist(b)
 	if b.goHome == nil {
 		b.goHome = func() { a.returnToChunk(b) }
 	}

@@ -150,7 +150,7 @@ func TestTrimTakesWhatWasMissed(t *testing.T) {
 	p.Free(offsets[2])
 	p.Trim()
 	b.openForClass(7)
-	l.fitPlaceToState(b)
+	l.listOrUnlist(b)
 	if got := l.claimSlot(); got != b || got.takeSlot() != 1 {
 		t.Fatal("the slot is not of the new bin")
 	}

@@ -238,7 +238,7 @@ func TestBinThatIsNotYetLinkedGoesLater(t *testing.T) {
 	p.Free(offsets[1])
 	p.Free(offsets[2])
 	p.Free(offsets[3])
-	l.fitPlaceToState(first)
+	l.listOrUnlist(first)
 	l.units.Signal(1, 0)
 	a.takeOutEmptyBins(l, nil)
 	p.Free(offsets[4])

@@ -45,7 +45,7 @@ func (l *list) findBinWithSlot() *bin {
 	for b := l.head.Load(); b != nil; b = b.next.Load() {
 		if left, ok := b.claimSlot(l.class); ok {
 			if left == 0 {
-				l.fitPlaceToState(b)
+				l.listOrUnlist(b)
 			}
 			return b
 		}
@@ -53,11 +53,11 @@ func (l *list) findBinWithSlot() *bin {
 	return nil
 }
 
-// fitPlaceToState makes a bin's place fit its state: in the list if it has the list's class and free slots, else out. A thread
+// listOrUnlist makes a bin's place fit its state: in the list if it has the list's class and free slots, else out. A thread
 // that moves the free counter from or to 0 calls it afterwards, so the last to come sees the last value. The caller
 // keeps the bin from getting another class: it is in a read section that began when the bin had this one, or has taken
 // the class away and not yet given the bin back.
-func (l *list) fitPlaceToState(b *bin) {
+func (l *list) listOrUnlist(b *bin) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	class, count := b.loadState()

@@ -30,7 +30,7 @@ func TestWaitersShareOneListOperation(t *testing.T) {
 		for range n {
 			go func() { bins <- a.chunks.takeBin(from) }()
 		}
-		until(func() bool { return a.chunks.mutex.Waiting() == n })
+		until(func() bool { return a.chunks.mutex.WaitingCount() == n })
 		gate.Unlock()
 		seen := map[*bin]bool{}
 		for range n {
@@ -196,7 +196,7 @@ func TestWaitersGetTheTail(t *testing.T) {
 	until(func() bool { return l.units.Counts().Reserved+int(refused.Load()) == n-1 })
 	b := a.chunks.takeBin(tailed)
 	b.openForClass(4)
-	l.fitPlaceToState(b)
+	l.listOrUnlist(b)
 	l.units.Signal(b.capacity(4)-1, l.promisedSlots()-1)
 	all.Wait()
 	if got.Load() != n-1 {

@@ -93,7 +93,7 @@ func (al *Allocator) Alloc(arena int, size uint64) (offset, granted uint64, ok b
 	if size == 0 || size > uint64(al.geometry.Pages)*al.geometry.PageBytes() {
 		return 0, 0, false
 	}
-	if offset, granted, ok = al.allocFromAny(arena, size); ok {
+	if offset, granted, ok = al.allocFromAnyArena(arena, size); ok {
 		return offset, granted, true
 	}
 	return al.retryAlloc(arena, size)
@@ -107,7 +107,7 @@ func (al *Allocator) retryAlloc(arena int, size uint64) (offset, granted uint64,
 	al.returnKeptBins()
 	for range tries {
 		arrived := al.arrived.Load()
-		if offset, granted, ok = al.allocFromAny(arena, size); ok {
+		if offset, granted, ok = al.allocFromAnyArena(arena, size); ok {
 			return offset, granted, true
 		}
 		if !al.returnKeptBins() && !al.waitForLentMemory(arrived) && al.arrived.Load() == arrived {
@@ -138,7 +138,7 @@ func (al *Allocator) returnKeptBins() bool {
 // would try for as long as other threads allocate and free.
 const tries = 16
 
-func (al *Allocator) allocFromAny(arena int, size uint64) (offset, granted uint64, ok bool) {
+func (al *Allocator) allocFromAnyArena(arena int, size uint64) (offset, granted uint64, ok bool) {
 	if size > al.geometry.LargestSmall() {
 		return al.allocLarge(arena, size)
 	}

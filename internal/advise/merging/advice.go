@@ -123,9 +123,9 @@ type evidence struct {
 	reuse  *Reuse
 }
 
-// AdvisePrograms finds what to change, in several runs of one program. Call sites are the same if their names are. The error
+// AdviseOnRuns finds what to change, in several runs of one program. Call sites are the same if their names are. The error
 // names a run that contradicts itself.
-func AdvisePrograms(programs []*Program, o Options) (*Report, error) {
+func AdviseOnRuns(programs []*Program, o Options) (*Report, error) {
 	r := &Report{}
 	var all []*evidence
 	for _, p := range programs {
@@ -142,8 +142,8 @@ func AdvisePrograms(programs []*Program, o Options) (*Report, error) {
 		return nil, err
 	}
 	r.Advice = append(r.Advice, shared...)
-	r.Advice = append(r.Advice, adviseInPlace(all)...)
-	r.Advice = append(r.Advice, adviseHeld(all)...)
+	r.Advice = append(r.Advice, adviseInPlaceKernels(all)...)
+	r.Advice = append(r.Advice, adviseHeldUnused(all)...)
 	r.addSentences(all)
 	return r, nil
 }

@@ -50,7 +50,7 @@ func Analyse(p *Program) (*Analysis, error) {
 	if !p.usesBuffers() {
 		a.noteCreators()
 	}
-	a.extendMaps()
+	a.extendMapsToUnmap()
 	a.findHostReads()
 	a.findLives()
 	return a, nil
@@ -176,9 +176,9 @@ func (a *Analysis) touchOfUse(step int, u Use) touch {
 	return t
 }
 
-// extendMaps makes maps last until they are unmapped. It is unknown which map an unmap ends, so all open maps of a root
+// extendMapsToUnmap makes maps last until they are unmapped. It is unknown which map an unmap ends, so all open maps of a root
 // last until there were as many unmaps. A map without an unmap lasts forever.
-func (a *Analysis) extendMaps() {
+func (a *Analysis) extendMapsToUnmap() {
 	p := a.Program
 	for b := range p.Buffers {
 		touches := a.touchesOf(b)

@@ -142,7 +142,7 @@ func TestGroupingsAreValidAndTheBestIsExhaustive(t *testing.T) {
 			best := p.FindBestGrouping(Bound{}, byCount)
 			plans = append(plans, best)
 			want := exhaustive(p, byCount)
-			if isBetter(want, best, byCount) || isBetter(best, want, byCount) || !best.Optimal {
+			if isBetterGrouping(want, best, byCount) || isBetterGrouping(best, want, byCount) || !best.Optimal {
 				t.Fatalf("seed %d, by count %v: %+v, want %+v\n%+v", seed, byCount, best, want, p)
 			}
 			if byCount && len(best.Groups) < len(linear.Groups) {
@@ -174,7 +174,7 @@ func exhaustive(p *Problem, byCount bool) *Grouping {
 				}
 				plan.Bytes += most
 			}
-			if !slices.ContainsFunc(groups, p.isNaivelyWrong) && (best == nil || isBetter(plan, best, byCount)) {
+			if !slices.ContainsFunc(groups, p.isNaivelyWrong) && (best == nil || isBetterGrouping(plan, best, byCount)) {
 				kept := *plan
 				kept.Groups = append([][]int(nil), groups...)
 				best = &kept
@@ -198,14 +198,14 @@ func exhaustive(p *Problem, byCount bool) *Grouping {
 // isNaivelyWrong reports whether members cannot share a block: when its first member is created, the block gets the size of a member that is
 // known then, and all of them must fit.
 func (p *Problem) isNaivelyWrong(members []int) bool {
-	head := slices.MinFunc(members, p.compareCreated)
+	head := slices.MinFunc(members, p.compareByCreation)
 	first, largest := p.Blocks[head], uint64(0)
 	for i, x := range members {
 		b := p.Blocks[x]
 		if largest = max(largest, b.Size); b.Class != first.Class || x != head && b.Fixed || !p.Max && b.Size != first.Size {
 			return true
 		}
-		if slices.ContainsFunc(members[:i], func(y int) bool { return p.haveInterference(x, y) }) {
+		if slices.ContainsFunc(members[:i], func(y int) bool { return p.blocksInterfere(x, y) }) {
 			return true
 		}
 	}
@@ -248,7 +248,7 @@ func TestCheckAgainstNaiveCheck(t *testing.T) {
 		for x := range p.Blocks {
 			g := rng.IntN(3)
 			for _, y := range plan.Groups[g] {
-				wrong = wrong || p.haveInterference(x, y)
+				wrong = wrong || p.blocksInterfere(x, y)
 			}
 			plan.Groups[g] = append(plan.Groups[g], x)
 		}

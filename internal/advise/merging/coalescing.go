@@ -5,11 +5,11 @@ import "slices"
 // chainMax bounds how far up a chain of copies a source is followed.
 const chainMax = 16
 
-// chooseCopies chooses the copies that together save the most bytes. All sources of a chain of copies can be in one
+// chooseCopiesToTake chooses the copies that together save the most bytes. All sources of a chain of copies can be in one
 // block, as far as the conditions hold for each source and each destination that its bytes pass. If a source can go
 // only part of the way, copies further up cannot be taken together with it (figure 5.26). A content is used last by at
 // most one copy, so copies form a forest, and the best choice is found exactly.
-func (k *checker) chooseCopies(copies []Copy) {
+func (k *checker) chooseCopiesToTake(copies []Copy) {
 	out := map[[2]int]int{} // by source and content: the copy that is its last use
 	for i := range copies {
 		if c := &copies[i]; c.MeetsConditions() {
@@ -28,11 +28,11 @@ func (k *checker) chooseCopies(copies []Copy) {
 	}
 	for i := range copies {
 		if copies[i].MeetsConditions() {
-			copies[i].reach = k.copiesUpward(&f, i)
+			copies[i].reach = k.countCopiesUpward(&f, i)
 		}
 	}
 	f.computeSavings(k.savedBytes)
-	f.markTaken()
+	f.markTakenCopies()
 }
 
 // forest is the copies, each with the copy that copies its destination on.
@@ -44,14 +44,14 @@ type forest struct {
 	value, below [][chainMax + 1]uint64
 }
 
-// copiesUpward returns how many copies up the source of a copy can be moved.
-func (k *checker) copiesUpward(f *forest, i int) int {
+// countCopiesUpward returns how many copies up the source of a copy can be moved.
+func (k *checker) countCopiesUpward(f *forest, i int) int {
 	c := &f.copies[i]
 	n, offset := 1, c.To
 	for up := f.next[i]; up != None && n < chainMax; up = f.next[up] {
 		next := &f.copies[up]
 		offset = next.To + offset - next.From
-		if !k.fitsAt(c, next, offset) {
+		if !k.sourceFitsAt(c, next, offset) {
 			break
 		}
 		n++
@@ -59,8 +59,8 @@ func (k *checker) copiesUpward(f *forest, i int) int {
 	return n
 }
 
-// fitsAt reports whether the source of a copy can be created at an offset of the destination of a copy further up.
-func (k *checker) fitsAt(c, up *Copy, offset uint64) bool {
+// sourceFitsAt reports whether the source of a copy can be created at an offset of the destination of a copy further up.
+func (k *checker) sourceFitsAt(c, up *Copy, offset uint64) bool {
 	switch {
 	case k.Program.Buffers[up.Destination].Created >= c.First, !k.isAligned(offset):
 		return false
@@ -103,8 +103,8 @@ func (f *forest) isWorthTaking(i, run int, worth uint64) bool {
 	return run < c.reach && run < chainMax && worth+f.below[i][run+1] >= f.below[i][0]
 }
 
-// markTaken marks the chosen copies, from the last to the first, and where each source ends up.
-func (f *forest) markTaken() {
+// markTakenCopies marks the chosen copies, from the last to the first, and where each source ends up.
+func (f *forest) markTakenCopies() {
 	runs := make([]int, len(f.copies))
 	for i := range slices.Backward(f.copies) {
 		c, run := &f.copies[i], 0
@@ -152,7 +152,7 @@ type failedCopy struct {
 // adviseCopies makes one piece of advice for each group of copies: for copies that fill a buffer together, what they have in
 // common.
 func adviseCopies(all []*evidence) []Advice {
-	tallies, order := tallyCopies(all)
+	tallies, order := tallyCopiesBySites(all)
 	concats := adviseConcats(all, tallies)
 	together := map[sitePair]bool{}
 	var out []Advice
@@ -173,8 +173,8 @@ func adviseCopies(all []*evidence) []Advice {
 	return out
 }
 
-// tallyCopies sums up the copies of each pair of sites. The pairs come in the order of their first copies.
-func tallyCopies(all []*evidence) (tallies map[sitePair]*pairTally, order []sitePair) {
+// tallyCopiesBySites sums up the copies of each pair of sites. The pairs come in the order of their first copies.
+func tallyCopiesBySites(all []*evidence) (tallies map[sitePair]*pairTally, order []sitePair) {
 	tallies = map[sitePair]*pairTally{}
 	for run, e := range all {
 		for i := range e.copies {

@@ -22,7 +22,7 @@ func adviseConcats(all []*evidence, tallies map[sitePair]*pairTally) []*concatAd
 	var order []*concatAdvice
 	for run, e := range all {
 		for _, group := range e.concatGroups() {
-			next := e.newConcat(group)
+			next := e.newConcatAdvice(group)
 			key := next.pairsKey()
 			c := found[key]
 			if c == nil {
@@ -34,7 +34,7 @@ func adviseConcats(all []*evidence, tallies map[sitePair]*pairTally) []*concatAd
 			c.runs[run] = true
 		}
 	}
-	order = withAllPairsCovered(order, tallies)
+	order = concatsCoveringTheirPairs(order, tallies)
 	for _, c := range order {
 		c.Runs = len(c.runs)
 		for key := range c.pairs {
@@ -50,8 +50,8 @@ func adviseConcats(all []*evidence, tallies map[sitePair]*pairTally) []*concatAd
 	return order
 }
 
-// withAllPairsCovered returns the advice whose pairs have all their copies in such advice.
-func withAllPairsCovered(concats []*concatAdvice, tallies map[sitePair]*pairTally) []*concatAdvice {
+// concatsCoveringTheirPairs returns the advice whose pairs have all their copies in such advice.
+func concatsCoveringTheirPairs(concats []*concatAdvice, tallies map[sitePair]*pairTally) []*concatAdvice {
 	in := map[sitePair]int{}
 	for _, c := range concats {
 		for key, n := range c.pairs {
@@ -112,14 +112,14 @@ func (e *evidence) concatGroups() [][]*Copy {
 			groups[key] = append(groups[key], c)
 		}
 	}
-	maps.DeleteFunc(groups, func(_ [2]int, g []*Copy) bool { return !sortIfDisjoint(g) })
+	maps.DeleteFunc(groups, func(_ [2]int, g []*Copy) bool { return !sortAndCheckDisjoint(g) })
 	out := slices.Collect(maps.Values(groups))
 	slices.SortFunc(out, func(x, y []*Copy) int { return cmp.Compare(x[0].Step, y[0].Step) })
 	return out
 }
 
-// sortIfDisjoint sorts copies by their offsets, and reports whether there are two or more that do not overlap.
-func sortIfDisjoint(group []*Copy) bool {
+// sortAndCheckDisjoint sorts copies by their offsets, and reports whether there are two or more that do not overlap.
+func sortAndCheckDisjoint(group []*Copy) bool {
 	slices.SortFunc(group, func(x, y *Copy) int { return cmp.Or(cmp.Compare(x.To, y.To), cmp.Compare(x.Step, y.Step)) })
 	for i := 1; i < len(group); i++ {
 		if group[i-1].To+group[i-1].Bytes > group[i].To {
@@ -132,7 +132,7 @@ func sortIfDisjoint(group []*Copy) bool {
 // partsShownMax is how many parts of a destination are listed. Count counts all parts.
 const partsShownMax = 64
 
-func (e *evidence) newConcat(group []*Copy) *concatAdvice {
+func (e *evidence) newConcatAdvice(group []*Copy) *concatAdvice {
 	p := e.Program
 	c := &concatAdvice{safe: true, pairs: map[sitePair]int{}, runs: map[int]bool{}, Advice: Advice{
 		Topic: Concat, Verdict: HoldsHere, Sites: []string{p.NameOfSite(p.Buffers[group[0].Destination].Site)}, Count: len(group),

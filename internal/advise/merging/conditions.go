@@ -98,7 +98,7 @@ func (a *Analysis) CheckCopies() []Copy {
 			copies = append(copies, k.checkCopy(i))
 		}
 	}
-	k.chooseCopies(copies)
+	k.chooseCopiesToTake(copies)
 	return copies
 }
 

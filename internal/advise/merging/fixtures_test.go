@@ -120,7 +120,7 @@ func TestFigure96NeedsThreeBlocksAsPrinted(t *testing.T) {
 	if b := l.LowerBound(); b.Blocks != 3 || b.Bytes != 192 {
 		t.Errorf("bound %+v, want 3 blocks of 192 bytes", b)
 	}
-	p, _ := a.problemFor(l, false)
+	p, _ := a.reuseProblem(l, false)
 	linear, _ := p.GroupLinearly()
 	best := p.FindBestGrouping(l.LowerBound(), true)
 	if len(linear.Groups) != 3 || len(best.Groups) != 3 || !best.Optimal {

@@ -12,7 +12,7 @@ func adviseShares(all []*evidence, o Options) ([]Advice, error) {
 	var loads []*load
 	for _, e := range all {
 		l, removed := e.lifetimesAfterCoalescing(e.form, e.copies)
-		runs = append(runs, e.sitesByName(removed, l))
+		runs = append(runs, e.siteRunsByName(removed, l))
 		holds := e.heldBlocks()
 		load := newLoad(withoutEmptyBlocks(holds))
 		for root := range removed {
@@ -39,7 +39,8 @@ func adviseShares(all []*evidence, o Options) ([]Advice, error) {
 	return append(out, adviseRotations(all, findRotations(runs, loads))...), err
 }
 
-// leaveOutUnusedSites leaves out sites whose buffers nothing uses in any run: no advice keeps what adviseHeld says to do without.
+// leaveOutUnusedSites leaves out sites whose buffers nothing uses in any run: no advice keeps what adviseHeldUnused says to do
+// without.
 func leaveOutUnusedSites(runs []map[string]*siteRun) {
 	used := map[string]bool{}
 	for _, run := range runs {
@@ -74,7 +75,7 @@ type bySites struct {
 	last  map[[2]string]int // the latest run that was counted
 }
 
-func newBySites() *bySites {
+func newAdviceBySites() *bySites {
 	return &bySites{found: map[[2]string]*Advice{}, last: map[[2]string]int{}}
 }
 
@@ -105,14 +106,14 @@ func (b *bySites) allAdvice() []Advice {
 	return out
 }
 
-// adviseInPlace finds kernels that use one buffer last, reading it, and another of the same class, and mostly of the
+// adviseInPlaceKernels finds kernels that use one buffer last, reading it, and another of the same class, and mostly of the
 // same size, first, writing it. Only the kernel's source shows whether each thread reads before others write.
-func adviseInPlace(all []*evidence) []Advice {
-	hints := newBySites()
+func adviseInPlaceKernels(all []*evidence) []Advice {
+	hints := newAdviceBySites()
 	odd := map[[2]string]int{} // times that such buffers were of two sizes
 	for run, e := range all {
 		p := e.Program
-		byStep := e.usesByStep()
+		byStep := e.firstAndLastUsesByStep()
 		for step, uses := range byStep {
 			if p.Steps[step].Kind != KindKernel {
 				continue
@@ -161,7 +162,7 @@ func (e *evidence) replaceableReads(step, other int) []int {
 // firstAndLastUses are the buffers that a step uses last, or first.
 type firstAndLastUses struct{ last, first []int }
 
-func (e *evidence) usesByStep() map[int]*firstAndLastUses {
+func (e *evidence) firstAndLastUsesByStep() map[int]*firstAndLastUses {
 	byStep := map[int]*firstAndLastUses{}
 	usesAt := func(step int) *firstAndLastUses {
 		if byStep[step] == nil {
@@ -186,10 +187,10 @@ func (e *evidence) usesByStep() map[int]*firstAndLastUses {
 	return byStep
 }
 
-// adviseHeld finds memory that was held at the peak but not in use. If as much is in use at one time later, holding
+// adviseHeldUnused finds memory that was held at the peak but not in use. If as much is in use at one time later, holding
 // less would not lower the peak, and there is no advice.
-func adviseHeld(all []*evidence) []Advice {
-	early, late := newBySites(), newBySites()
+func adviseHeldUnused(all []*evidence) []Advice {
+	early, late := newAdviceBySites(), newAdviceBySites()
 	for run, e := range all {
 		most, peak := e.Lifetimes(API).Peak()
 		if used, _ := e.Lifetimes(e.form).Peak(); used >= most {

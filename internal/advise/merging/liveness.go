@@ -204,8 +204,8 @@ type edge struct {
 	begins bool
 }
 
-// beginsAndEnds returns all begins and ends. At one step the ends come first.
-func (l *Lifetimes) beginsAndEnds() []edge {
+// spanEdges returns all begins and ends. At one step the ends come first.
+func (l *Lifetimes) spanEdges() []edge {
 	var edges []edge
 	for i, spans := range l.Spans {
 		for _, s := range spans {
@@ -237,7 +237,7 @@ func (l *Lifetimes) LowerBound() Bound {
 		blocks, count int
 	}
 	loads := map[uint32]*load{}
-	for _, e := range l.beginsAndEnds() {
+	for _, e := range l.spanEdges() {
 		class := loads[l.class[e.buffer]]
 		if class == nil {
 			class = &load{}
@@ -263,7 +263,7 @@ func (l *Lifetimes) LowerBound() Bound {
 // Peak returns the most bytes that were live at one time, of all classes, and the first step at which they were.
 func (l *Lifetimes) Peak() (bytes uint64, step int) {
 	var now uint64
-	for _, e := range l.beginsAndEnds() {
+	for _, e := range l.spanEdges() {
 		if !e.begins {
 			now -= l.sizes[e.buffer]
 			continue

@@ -90,7 +90,7 @@ func (p *Problem) GroupBestFit() *Grouping {
 	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(p.beginOf(x), p.beginOf(y)) })
 	f := fitter{problem: p, free: map[uint32]*groupList{}}
 	for _, x := range order {
-		f.freeGroups(p.beginOf(x))
+		f.listGroupsFreeAt(p.beginOf(x))
 		g := f.takeBestFreeGroup(x)
 		if g == nil {
 			g = p.newGroup(x)
@@ -128,7 +128,7 @@ func (p *Problem) FindBestGrouping(bound Bound, byCount bool) *Grouping {
 func (p *Problem) findBestGrouping(linear *Grouping, bound Bound, byCount bool) *Grouping {
 	var best *Grouping
 	consider := func(plan *Grouping) {
-		if plan != nil && (best == nil || isBetter(plan, best, byCount)) {
+		if plan != nil && (best == nil || isBetterGrouping(plan, best, byCount)) {
 			best = plan
 		}
 	}
@@ -153,8 +153,8 @@ func (p *Problem) findBestGrouping(linear *Grouping, bound Bound, byCount bool) 
 	return best
 }
 
-// isBetter compares groupings by the figure that was asked for, then by the other.
-func isBetter(x, y *Grouping, byCount bool) bool {
+// isBetterGrouping compares groupings by the figure that was asked for, then by the other.
+func isBetterGrouping(x, y *Grouping, byCount bool) bool {
 	return isFewerBytesOrBlocks(cmp.Compare(x.Bytes, y.Bytes), cmp.Compare(len(x.Groups), len(y.Groups)), byCount)
 }
 
@@ -201,8 +201,8 @@ type groupList struct {
 	stock map[uint64][]*group // by size; no list is empty
 }
 
-// freeGroups moves the groups that are free at a step to the free lists.
-func (f *fitter) freeGroups(step int) {
+// listGroupsFreeAt moves the groups that are free at a step to the free lists.
+func (f *fitter) listGroupsFreeAt(step int) {
 	for len(f.busy) > 0 && f.busy[0].until <= step {
 		g := heap.Pop(&f.busy).(busyGroup).group
 		class := f.problem.Blocks[g.head].Class
@@ -271,7 +271,7 @@ func (p *Problem) searchExactly(best *Grouping, byCount bool) *Grouping {
 		s.order = append(s.order, x)
 		var edges, misfits uint64
 		for y := range p.Blocks {
-			if x != y && p.haveInterference(x, y) {
+			if x != y && p.blocksInterfere(x, y) {
 				edges |= 1 << y
 			}
 			if x != y && !p.canEverShare(y, x) {
@@ -280,8 +280,8 @@ func (p *Problem) searchExactly(best *Grouping, byCount bool) *Grouping {
 		}
 		s.edges, s.misfits = append(s.edges, edges), append(s.misfits, misfits)
 	}
-	slices.SortFunc(s.order, p.compareCreated)
-	s.placeBlocksFrom(0, 0)
+	slices.SortFunc(s.order, p.compareByCreation)
+	s.searchGroupsFrom(0, 0)
 	if s.found != nil {
 		best = p.groupingOf("exact", s.found)
 	}
@@ -323,8 +323,8 @@ type bitGroup struct {
 	room    uint64 // what its block may be made for: as large as this
 }
 
-// placeBlocksFrom places the blocks from order[index] on; bytes are those of the groups so far.
-func (s *search) placeBlocksFrom(index int, bytes uint64) {
+// searchGroupsFrom places the blocks from order[index] on; bytes are those of the groups so far.
+func (s *search) searchGroupsFrom(index int, bytes uint64) {
 	if s.budget--; s.budget <= 0 || !s.canBecomeBetter(bytes) {
 		return
 	}
@@ -346,11 +346,11 @@ func (s *search) placeBlocksFrom(index int, bytes uint64) {
 		}
 		grown, head := max(g.size, b.Size), &s.problem.Blocks[g.head]
 		s.groups[i] = bitGroup{g.members | 1<<x, g.head, grown, max(g.room, head.largestSizeFor(b))}
-		s.placeBlocksFrom(index+1, bytes-g.size+grown)
+		s.searchGroupsFrom(index+1, bytes-g.size+grown)
 		s.groups[i] = g
 	}
 	s.groups = append(s.groups, bitGroup{1 << x, x, b.Size, b.Size})
-	s.placeBlocksFrom(index+1, bytes+b.Size)
+	s.searchGroupsFrom(index+1, bytes+b.Size)
 	s.groups = s.groups[:len(s.groups)-1]
 }
 

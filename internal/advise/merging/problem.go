@@ -39,8 +39,8 @@ type Grouping struct {
 	Optimal bool
 }
 
-// haveInterference reports whether two blocks interfere.
-func (p *Problem) haveInterference(x, y int) bool {
+// blocksInterfere reports whether two blocks interfere.
+func (p *Problem) blocksInterfere(x, y int) bool {
 	if p.Edges != nil {
 		return p.Edges[x][y]
 	}
@@ -97,7 +97,7 @@ func (p *Problem) fitsInGroupOf(head, b *Block, room uint64) bool {
 }
 
 // isOlder reports whether block x is created before y.
-func (p *Problem) isOlder(x, y int) bool { return p.compareCreated(x, y) < 0 }
+func (p *Problem) isOlder(x, y int) bool { return p.compareByCreation(x, y) < 0 }
 
 // canShare reports whether sizes and classes allow blocks to share one. The first of them is created first.
 func (p *Problem) canShare(members []int) bool { return p.firstMisfit(members) < 0 }
@@ -136,9 +136,9 @@ func (p *Problem) addToGroup(g *group, x int) {
 func (p *Problem) groupingOf(method string, groups []*group) *Grouping {
 	plan := &Grouping{Method: method}
 	for _, g := range groups {
-		slices.SortFunc(g.members, p.compareCreated)
+		slices.SortFunc(g.members, p.compareByCreation)
 	}
-	slices.SortFunc(groups, func(a, b *group) int { return p.compareCreated(a.members[0], b.members[0]) })
+	slices.SortFunc(groups, func(a, b *group) int { return p.compareByCreation(a.members[0], b.members[0]) })
 	for _, g := range groups {
 		plan.Groups = append(plan.Groups, g.members)
 		plan.Sizes = append(plan.Sizes, g.size)
@@ -147,8 +147,8 @@ func (p *Problem) groupingOf(method string, groups []*group) *Grouping {
 	return plan
 }
 
-// compareCreated orders blocks by creation.
-func (p *Problem) compareCreated(x, y int) int {
+// compareByCreation orders blocks by creation.
+func (p *Problem) compareByCreation(x, y int) int {
 	return cmp.Or(cmp.Compare(p.Blocks[x].Created, p.Blocks[y].Created), cmp.Compare(x, y))
 }
 
@@ -189,7 +189,7 @@ func (p *Problem) FindConflicts(plan *Grouping) []Conflict {
 
 func (p *Problem) checkGroup(members []int) []Conflict {
 	var found []Conflict
-	members = slices.SortedFunc(slices.Values(members), p.compareCreated)
+	members = slices.SortedFunc(slices.Values(members), p.compareByCreation)
 	if len(members) > 0 {
 		if m := p.firstMisfit(members); m >= 0 {
 			found = append(found, Conflict{members[0], m, "sizes or classes differ"})
@@ -200,7 +200,7 @@ func (p *Problem) checkGroup(members []int) []Conflict {
 	}
 	for i, x := range members {
 		for _, y := range members[i+1:] {
-			if p.haveInterference(x, y) {
+			if p.blocksInterfere(x, y) {
 				found = append(found, Conflict{x, y, "interfere"})
 			}
 		}

@@ -51,7 +51,7 @@ func newScript() *script {
 
 func advise(t *testing.T, programs ...*Program) *Report {
 	t.Helper()
-	r, err := AdvisePrograms(programs, Options{Form: Completion, Max: true})
+	r, err := AdviseOnRuns(programs, Options{Form: Completion, Max: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestNothingRaisesThePeak(t *testing.T) {
 			}
 		}
 		for _, o := range []Options{{Completion, true}, {Uses, false}, {API, true}} {
-			r, err := AdvisePrograms([]*Program{p}, o)
+			r, err := AdviseOnRuns([]*Program{p}, o)
 			if err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}

@@ -38,7 +38,7 @@ type Footprint struct {
 // package: every grouping is checked.
 func (a *Analysis) GroupForReuse(form Form, grow bool, copies []Copy) (*Reuse, error) {
 	l, removed := a.lifetimesAfterCoalescing(form, copies)
-	p, buffers := a.problemFor(l, grow)
+	p, buffers := a.reuseProblem(l, grow)
 	bound := a.lowerBound(l, buffers)
 	r := &Reuse{Form: form, Max: grow, Bound: Footprint{bound.Blocks, bound.Bytes}}
 	linear, ok := p.GroupLinearly()
@@ -116,9 +116,9 @@ func unionOfSpans(spans []Span) []Span {
 	return out
 }
 
-// problemFor returns the problem for one run's buffers in one form, in the order of their first use, and the numbers of
+// reuseProblem returns the problem for one run's buffers in one form, in the order of their first use, and the numbers of
 // these buffers.
-func (a *Analysis) problemFor(l *Lifetimes, grow bool) (*Problem, []int) {
+func (a *Analysis) reuseProblem(l *Lifetimes, grow bool) (*Problem, []int) {
 	var buffers []int
 	for i := range a.Program.Buffers {
 		if a.isRoot(i) && a.Program.Buffers[i].Pinned == Free && len(l.Spans[i]) > 0 {
@@ -173,7 +173,7 @@ func (a *Analysis) applyGroups(r *Reuse, p *Problem, grouping *Grouping, buffers
 		head := 0 // the member that shared begins with
 		for _, m := range members {
 			next := holds[buffers[m]]
-			if len(shared) > 0 && p.fitsInGroup(&group{head: head, size: block.size}, m) && load.replaceTwoBlocks(block, next, limit) {
+			if len(shared) > 0 && p.fitsInGroup(&group{head: head, size: block.size}, m) && load.tryReplaceTwoBlocks(block, next, limit) {
 				shared, block = append(shared, buffers[m]), blockServingBoth(block, next)
 				continue
 			}
@@ -192,8 +192,8 @@ func (r *Reuse) addGroup(group []int) {
 	}
 }
 
-// replaceTwoBlocks puts one block in the place of two, unless the peak would exceed a limit.
-func (l *load) replaceTwoBlocks(x, y heldBlock, limit uint64) bool {
+// tryReplaceTwoBlocks puts one block in the place of two, unless the peak would exceed a limit.
+func (l *load) tryReplaceTwoBlocks(x, y heldBlock, limit uint64) bool {
 	joined := blockServingBoth(x, y)
 	l.addBlock(x, -1)
 	l.addBlock(y, -1)

@@ -56,7 +56,7 @@ func BenchmarkAdvise(b *testing.B) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for b.Loop() {
-		if _, err := AdvisePrograms([]*Program{p}, Options{Form: Completion, Max: true}); err != nil {
+		if _, err := AdviseOnRuns([]*Program{p}, Options{Form: Completion, Max: true}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -100,7 +100,7 @@ func TestOneSiteTooManyEndsAGroup(t *testing.T) {
 func BenchmarkManySites(b *testing.B) {
 	p := manySites(1000, 200)
 	for b.Loop() {
-		if _, err := AdvisePrograms([]*Program{p}, Options{Form: Completion, Max: true}); err != nil {
+		if _, err := AdviseOnRuns([]*Program{p}, Options{Form: Completion, Max: true}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -148,11 +148,11 @@ func (a *Advice) remedyText() string {
 
 func (a *Advice) concatSentence() string {
 	return fmt.Sprintf("Make the parts of %s where they belong, in sub-buffers of it (%s), and drop the copies at %s (%s).%s%s%s",
-		a.Sites[0], a.placesText(), joinWords(a.Copies), countAndBytesText(a.Count, a.Bytes), a.flagsHint(), a.subBufferHint(), a.refillHint())
+		a.Sites[0], a.partOffsetsText(), joinWords(a.Copies), countAndBytesText(a.Count, a.Bytes), a.flagsHint(), a.subBufferHint(), a.refillHint())
 }
 
-// placesText lists the offsets of the parts of a buffer.
-func (a *Advice) placesText() string {
+// partOffsetsText lists the offsets of the parts of a buffer.
+func (a *Advice) partOffsetsText() string {
 	if len(a.Offsets) == 0 {
 		return joinWords(a.Sites[1:]) + ", not always at the same bytes"
 	}

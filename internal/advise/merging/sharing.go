@@ -24,9 +24,9 @@ type siteRun struct {
 	known      int // the step at which the size of its first buffer was known
 }
 
-// sitesByName returns what one run did at each call site, by name, with the given lifetimes and without the buffers that
+// siteRunsByName returns what one run did at each call site, by name, with the given lifetimes and without the buffers that
 // coalescing removes.
-func (a *Analysis) sitesByName(removed map[int]bool, l *Lifetimes) map[string]*siteRun {
+func (a *Analysis) siteRunsByName(removed map[int]bool, l *Lifetimes) map[string]*siteRun {
 	api := a.Lifetimes(API)
 	out := map[string]*siteRun{}
 	for i := range a.Program.Buffers {

@@ -22,15 +22,15 @@ const awaitedMax = 64
 func (p *process) addAwaitedCommand(r *wire.Record) {
 	t, e := p.threadOf(r.Thread), r.AsAwait()
 	if t.awaits.time != e.Time() || t.awaits.queue != e.Queue() {
-		p.passMarkerAwaitsOn(t)
+		p.passMarkerAwaitsToNext(t)
 		t.awaits = awaits{time: e.Time(), queue: e.Queue()}
 	}
 	t.awaits.any = true
-	t.awaits.steps = lastOfSteps(append(t.awaits.steps, p.awaitedSteps(e)...))
+	t.awaits.steps = latestSteps(append(t.awaits.steps, p.awaitedSteps(e)...))
 }
 
-// lastOfSteps returns the latest of many steps.
-func lastOfSteps(steps []int) []int { return steps[max(0, len(steps)-awaitedMax):] }
+// latestSteps returns the latest of many steps.
+func latestSteps(steps []int) []int { return steps[max(0, len(steps)-awaitedMax):] }
 
 // awaitedSteps returns the steps that have completed when the command of an AWAIT record has. On an in-order queue the
 // last one is enough.
@@ -48,13 +48,13 @@ func (p *process) awaitedSteps(e wire.AwaitView) []int {
 	case q.inOrder || !all:
 		return q.running[n-1 : n]
 	}
-	return lastOfSteps(q.running[:n])
+	return latestSteps(q.running[:n])
 }
 
-// passMarkerAwaitsOn passes what a marker waited for on to the next command on its queue, if the queue is in order.
-func (p *process) passMarkerAwaitsOn(t *thread) {
+// passMarkerAwaitsToNext passes what a marker waited for on to the next command on its queue, if the queue is in order.
+func (p *process) passMarkerAwaitsToNext(t *thread) {
 	if q := p.queues[t.awaits.queue]; q != nil && q.inOrder {
-		q.after = lastOfSteps(append(q.after, t.awaits.steps...))
+		q.after = latestSteps(append(q.after, t.awaits.steps...))
 	}
 	t.awaits = awaits{}
 }
@@ -66,7 +66,7 @@ func (p *process) precedingSteps(r *wire.Record, q *queue) []int {
 	if t.awaits.time == r.Time && t.awaits.queue == r.AsUse().Queue() {
 		after, t.awaits = t.awaits.steps, awaits{}
 	}
-	p.passMarkerAwaitsOn(t)
+	p.passMarkerAwaitsToNext(t)
 	if q != nil && q.inOrder {
 		after = append(after, q.after...)
 		q.after = nil

@@ -21,8 +21,8 @@ type gaps struct {
 	unreadUnknownQueue   bool // a read on an unknown queue may have results that the host has not got yet
 }
 
-// missingText describes what a recording does not show, one sentence each.
-func (p *process) missingText(lost uint64, most int) []string {
+// missingSentences describes what a recording does not show, one sentence each.
+func (p *process) missingSentences(lost uint64, most int) []string {
 	var out []string
 	say := func(when bool, format string, words ...any) {
 		if when {
@@ -43,7 +43,7 @@ func (p *process) missingText(lost uint64, most int) []string {
 	say(p.placeless > 0 && p.placeless == p.places, "the recording lacks which bytes commands touch: each counts as touching any")
 	say(p.parts > 0, "the recording lacks where %d sub-buffers and images begin in their buffers: they count as anywhere", p.parts)
 	say(p.queueless > 0, "%d commands are on queues that were not seen made: they count as unordered", p.queueless)
-	say(p.waits > 0 && !p.isOnOneQueue(), "%d waits do not tell for which events: what they wait for counts as at work until a finish or blocking command of its queue", p.waits)
+	say(p.waits > 0 && !p.usesOneQueue(), "%d waits do not tell for which events: what they wait for counts as at work until a finish or blocking command of its queue", p.waits)
 	say(copies > 0 && p.program.Align == 0, "the alignment of sub-buffers is not known: see CL_DEVICE_MEM_BASE_ADDR_ALIGN")
 	return out
 }
@@ -70,5 +70,5 @@ func (p *process) countUnknown() (unnamed, earlier, uses, copies int) {
 	return unnamed, earlier, uses, copies
 }
 
-// isOnOneQueue reports whether all commands are on one queue, whose order is that of the calls.
-func (p *process) isOnOneQueue() bool { return p.onlyQueueNumber() <= p.numbers }
+// usesOneQueue reports whether all commands are on one queue, whose order is that of the calls.
+func (p *process) usesOneQueue() bool { return p.onlyQueueNumber() <= p.numbers }

@@ -130,7 +130,7 @@ func (p *process) addCreate(r *wire.Record) {
 		return
 	}
 	b := merging.Buffer{
-		Size: e.Requested(), Site: e.Tag(), Class: classOf(e), Parent: merging.None, Released: merging.None,
+		Size: e.Requested(), Site: e.Tag(), Class: classOfBuffer(e), Parent: merging.None, Released: merging.None,
 		Pinned: pinOfCreate(e),
 	}
 	o := &object{buffer: len(p.program.Buffers), exact: true}
@@ -181,8 +181,8 @@ func (p *process) completeSharingBuffer(e wire.CreateView, b *merging.Buffer, o 
 	}
 }
 
-// classOf returns the class of a buffer: its context and its flags, except how it gets its first contents.
-func classOf(e wire.CreateView) uint32 {
+// classOfBuffer returns the class of a buffer: its context and its flags, except how it gets its first contents.
+func classOfBuffer(e wire.CreateView) uint32 {
 	access := e.Access() &^ wire.CopyHostPtr
 	if access&(memReadWrite|memWriteOnly|memReadOnly) == 0 {
 		access |= memReadWrite // the default

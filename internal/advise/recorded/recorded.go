@@ -78,11 +78,11 @@ func ReadRuns(src recording.Source, o Options) ([]Run, error) {
 		}
 		b.addRecord(r)
 	}
-	return b.endRuns(names, src, most), nil
+	return b.endPrograms(names, src, most), nil
 }
 
-// endRuns ends the programs.
-func (b *builder) endRuns(names *callsite.Names, src recording.Source, most int) []Run {
+// endPrograms ends the programs.
+func (b *builder) endPrograms(names *callsite.Names, src recording.Source, most int) []Run {
 	damage := recording.DamageOf(src)
 	var runs []Run
 	for _, number := range slices.Sorted(maps.Keys(b.processes)) {
@@ -94,7 +94,7 @@ func (b *builder) endRuns(names *callsite.Names, src recording.Source, most int)
 		p.program.Partial = b.lost > 0 || damage != "" || p.unknownCommands > 0
 		run := Run{
 			Program: &p.program, Process: number, PID: names.Process(number).PID, Name: names.Process(number).Program,
-			Callers: p.nameSites(names.Process(number)), Copying: p.copying, Making: p.making, NS: p.last - p.first, Lacks: p.missingText(b.lost, most),
+			Callers: p.nameSites(names.Process(number)), Copying: p.copying, Making: p.making, NS: p.last - p.first, Lacks: p.missingSentences(b.lost, most),
 		}
 		if damage != "" {
 			run.Lacks = append([]string{"what is damaged may speak against all advice, so none is safe: " + damage}, run.Lacks...)
@@ -159,7 +159,7 @@ func (p *process) nameSites(names *callsite.ProcessNames) map[uint32][]string {
 		s := names.Site(site)
 		p.program.Names[site] = s.Name
 		for i := range s.Frames[min(1, len(s.Frames)):] {
-			callers[site] = append(callers[site], s.Frames[i+1].Name())
+			callers[site] = append(callers[site], s.Frames[i+1].ShortText())
 		}
 	}
 	for i := range p.program.Buffers {

@@ -359,7 +359,7 @@ func FuzzRead(f *testing.F) {
 			programs = append(programs, run.Program)
 		}
 		for _, form := range []merging.Form{merging.API, merging.Completion, merging.Uses} {
-			report, err := merging.AdvisePrograms(programs, merging.Options{Form: form, Max: len(src.Records)%2 == 0})
+			report, err := merging.AdviseOnRuns(programs, merging.Options{Form: form, Max: len(src.Records)%2 == 0})
 			if err != nil {
 				t.Fatal(err)
 			}

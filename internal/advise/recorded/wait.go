@@ -63,7 +63,7 @@ func (p *process) endWait(t *thread) {
 	w := t.wait
 	t.wait = nil
 	s := merging.Step{Kind: merging.KindSync, Time: w.end, Done: len(p.program.Steps)}
-	if p.mayHaveRead() {
+	if p.hostMayHaveRead() {
 		s.Kind = merging.KindHostRead
 	}
 	if p.hasDroppedSteps() {
@@ -80,14 +80,14 @@ func (p *process) endWait(t *thread) {
 	}
 	q := p.queues[w.record.AsSync().Queue()]
 	if w.record.AsSync().Sync() == wire.SyncFinish && q != nil || q != nil && q.inOrder {
-		p.completeUntil(q, w.record.Time, done)
+		p.completeCommandsUntil(q, w.record.Time, done)
 	} else if w.command != merging.None {
 		p.markCompleted([]int{w.command}, done)
 	}
 }
 
-// mayHaveRead reports whether the host may have got results of reads that it had not waited for.
-func (p *process) mayHaveRead() bool {
+// hostMayHaveRead reports whether the host may have got results of reads that it had not waited for.
+func (p *process) hostMayHaveRead() bool {
 	for _, q := range p.queues {
 		if q.unreadResults {
 			return true
@@ -96,8 +96,8 @@ func (p *process) mayHaveRead() bool {
 	return p.unreadUnknownQueue
 }
 
-// completeUntil marks all commands that were enqueued before a time as completed.
-func (p *process) completeUntil(q *queue, before uint64, done int) {
+// completeCommandsUntil marks all commands that were enqueued before a time as completed.
+func (p *process) completeCommandsUntil(q *queue, before uint64, done int) {
 	var ended []int
 	left := q.running[:0]
 	for _, step := range q.running {

@@ -16,8 +16,8 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Trim writes a part of a recording as a recording.
-func Trim(path string, part files.Part, output files.Output) error {
+// TrimRecording writes a part of a recording as a recording.
+func TrimRecording(path string, part files.Part, output files.Output) error {
 	if err := output.RequireOtherFile(path); err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func Merge(paths []string, output files.Output) error {
 	if err := output.RequireOtherFile(paths...); err != nil {
 		return err
 	}
-	if err := files.CheckDifferent(paths); err != nil {
+	if err := files.CheckDifferentFiles(paths); err != nil {
 		return err
 	}
 	return mergeRecordings(paths, output, mostOpenRecordings())
@@ -102,7 +102,7 @@ func planMerge(paths []string) (*edit.Plan, error) {
 	if damaged > warningsMax {
 		console.SayLine("%d more recordings are not whole", damaged-warningsMax)
 	}
-	return edit.NewPlan(parts)
+	return edit.PlanMerge(parts)
 }
 
 // opener makes the source that is merged from an open recording.

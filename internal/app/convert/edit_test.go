@@ -76,7 +76,7 @@ func TestTrimmedRecording(t *testing.T) {
 		leaks   int
 	}{{until: 1005, cut: true, creates: 3}, {until: 1500, cut: true, creates: 7}, {until: 2000, creates: 7, leaks: 1}, {creates: 7, leaks: 1}} {
 		output := files.Output{Path: filepath.Join(dir, "part"), Force: true}
-		if err := Trim(whole, files.Part{Since: 1003, Until: test.until}, output); err != nil {
+		if err := TrimRecording(whole, files.Part{Since: 1003, Until: test.until}, output); err != nil {
 			t.Fatal(err)
 		}
 		reader, err := recording.Open(output.Path)

@@ -69,12 +69,12 @@ type format struct {
 
 // formats is the table; the first is the default.
 var formats = []format{
-	{name: "chrome", help: "Chrome trace JSON, for Perfetto", write: (*exportJob).writeTrace, check: (*exportJob).checkTrace},
-	{name: "perfetto", help: "Perfetto's own format, a twentieth of that", write: (*exportJob).writeTrace, check: (*exportJob).checkTrace},
-	{name: "parquet", help: "a folder of Apache Parquet tables, for DuckDB, Spark and pandas; many recordings may share it", fill: (*exportJob).fillParquet},
+	{name: "chrome", help: "Chrome trace JSON, for Perfetto", write: (*exportJob).writeTrace, check: (*exportJob).checkTraceOptions},
+	{name: "perfetto", help: "Perfetto's own format, a twentieth of that", write: (*exportJob).writeTrace, check: (*exportJob).checkTraceOptions},
+	{name: "parquet", help: "a folder of Apache Parquet tables, for DuckDB, Spark and pandas; many recordings may share it", fill: (*exportJob).writeParquet},
 	{name: "csv", help: "comma-separated values, for spreadsheets and pandas: the table that --table names", write: (*exportJob).writeCSV},
-	{name: "pprof", help: "a profile, for go tool pprof", write: (*exportJob).writePprof, check: (*exportJob).checkPprof},
-	{name: "memviz", help: "a snapshot, for PyTorch's memory_viz", write: (*exportJob).writeMemviz, check: (*exportJob).checkMemviz},
+	{name: "pprof", help: "a profile, for go tool pprof", write: (*exportJob).writePprof, check: (*exportJob).checkPprofOptions},
+	{name: "memviz", help: "a snapshot, for PyTorch's memory_viz", write: (*exportJob).writeMemviz, check: (*exportJob).checkMemvizOptions},
 	{name: "rmm", help: "a log of RMM, for its replay", write: func(j *exportJob, w io.Writer) error {
 		return rmm.WriteLog(w, j.in.Source, rmm.Options{Header: j.in.Reader.Header(), Tag: j.tag})
 	}},
@@ -178,7 +178,7 @@ func (j *exportJob) checkOptions(f *format, path string, given func(flag string)
 	return f.check(j)
 }
 
-func (j *exportJob) checkTrace() error {
+func (j *exportJob) checkTraceOptions() error {
 	o := &j.trace
 	*o = export.TraceOptions{
 		CountersEvery: j.CountersEvery, NoLifetimes: j.NoLifetimes, Lifetimes: j.Lifetimes, Flows: j.Flows, Compact: j.Compact,
@@ -207,7 +207,7 @@ func (j *exportJob) checkTrace() error {
 
 // writeTrace writes a Chrome or Perfetto trace, and says what the options left out.
 func (j *exportJob) writeTrace(w io.Writer) error {
-	facts := export.FactsOf(j.in.Reader.Header())
+	facts := export.FactsOfHeader(j.in.Reader.Header())
 	facts.Since, facts.Until = j.Part.Since, j.Part.Until
 	write := export.WriteChrome
 	if j.Format == "perfetto" {
@@ -220,8 +220,8 @@ func (j *exportJob) writeTrace(w io.Writer) error {
 	return err
 }
 
-// checkPprof reads --at, which must lie in the part.
-func (j *exportJob) checkPprof() error {
+// checkPprofOptions reads --at, which must lie in the part.
+func (j *exportJob) checkPprofOptions() error {
 	var err error
 	if j.moment, err = pprof.ParseMoment(j.At); err != nil {
 		return fmt.Errorf("bad value %q for --at: want peak, end, or a time after the start such as 2.5s", j.At)
@@ -247,7 +247,7 @@ func (j *exportJob) writePprof(w io.Writer) error {
 	return pprof.WriteProfile(w, j.in.Source, pprof.Options{Header: j.in.Reader.Header(), At: j.moment, Tag: j.tag})
 }
 
-func (j *exportJob) checkMemviz() error {
+func (j *exportJob) checkMemvizOptions() error {
 	if j.MaxEvents < 0 {
 		return fmt.Errorf("bad value %d for --max-events: want a number of events, or 0 for %d", j.MaxEvents, memviz.DefaultMaxEvents)
 	}
@@ -262,7 +262,7 @@ func (j *exportJob) writeMemviz(w io.Writer) error {
 	return err
 }
 
-func (j *exportJob) fillParquet() error {
+func (j *exportJob) writeParquet() error {
 	return parquet.WriteTables(j.Output.Path, j.Output.Force, j.in.Source, j.tableOptions())
 }
 

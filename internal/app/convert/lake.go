@@ -129,7 +129,7 @@ func lakeSortKey(l *parquet.Lake, name string) (string, error) {
 		}
 		r := &rows[0].Run
 		if !l.WantsRecording(r.Recording, r.Events, r.Ending) {
-			l.CountSkipped(r.Recording, r.Path)
+			l.CountUnwanted(r.Recording, r.Path)
 			return "", nil
 		}
 		return strings.Join([]string{r.App, r.Job, time.UnixMicro(r.Started).UTC().Format(time.RFC3339Nano)}, "\x00"), nil
@@ -142,7 +142,7 @@ func lakeSortKey(l *parquet.Lake, name string) (string, error) {
 	h := reader.Header()
 	id, _ := h.RecordingIDOf(1)
 	if file := describeLakeFile(name, reader); len(h.Merged) == 0 && !l.WantsRecording(id, int64(file.Events), file.EndingText()) {
-		l.CountSkipped(id, file.Path)
+		l.CountUnwanted(id, file.Path)
 		return "", nil
 	}
 	return strings.Join([]string{path.Base(h.Program), h.Job, h.Created.UTC().Format(time.RFC3339Nano)}, "\x00"), nil

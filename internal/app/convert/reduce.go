@@ -94,7 +94,7 @@ func ReduceFlightLogs(w io.Writer, dirs []string, o *ReduceOptions) error {
 	if o.JSON {
 		err = console.WriteJSON(w, r)
 	} else {
-		err = console.WriteText(w, r.text(o.Top, console.WidthWithin(w, 0)))
+		err = console.WriteText(w, r.reducedText(o.Top, console.WidthWithin(w, 0)))
 	}
 	return cmp.Or(err, r.incompleteError())
 }
@@ -149,7 +149,7 @@ func newReducedSite(log *flight.Log, s *flight.Site) reducedSite {
 	return site
 }
 
-func (r *reduced) text(top, width int) string {
+func (r *reduced) reducedText(top, width int) string {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s on %s", units.Plural(uint64(r.Processes), "process", "processes"), units.Count(uint64(r.Hosts), "host"))
 	if r.Failed > 0 {

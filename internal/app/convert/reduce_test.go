@@ -17,7 +17,7 @@ func TestReducedFits(t *testing.T) {
 	for _, outliers := range [][]outlier{nil, {{Rank: "3", Peak: 900 << 20}, {Rank: "4", Peak: 901 << 20}}} {
 		r.Sites[1].Outliers = outliers
 		for _, width := range []int{60, 80, 100, 120} {
-			text := r.text(0, width)
+			text := r.reducedText(0, width)
 			for line := range strings.Lines(text) {
 				if units.Width(strings.TrimSuffix(line, "\n")) > width {
 					t.Errorf("%d columns: %q", width, line)

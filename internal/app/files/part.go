@@ -29,7 +29,7 @@ type Input struct {
 
 // ReadRecordingPart opens a recording and lets read read the part. Damage is a warning, not an error.
 func ReadRecordingPart(path string, part Part, read func(*Input) error) error {
-	if err := part.checkPart(); err != nil {
+	if err := part.checkTimesAndProcess(); err != nil {
 		return err
 	}
 	return ReadRecording(path, func(t *Tracked) error {
@@ -41,7 +41,7 @@ func ReadRecordingPart(path string, part Part, read func(*Input) error) error {
 	})
 }
 
-func (p *Part) checkPart() error {
+func (p *Part) checkTimesAndProcess() error {
 	for name, value := range map[string]time.Duration{"since": p.Since, "until": p.Until} {
 		if value < 0 {
 			return fmt.Errorf("bad value %v for --%s: want a time after the start", value, name)
@@ -71,7 +71,7 @@ func (p *Part) extractOptions(reader *recording.Reader) (extract.Options, error)
 	}
 	names, err := callsite.ReadNames(reader)
 	if err == nil {
-		options.Process, err = processMatcher(names.Processes(), p.Process)
+		options.Process, err = processMatcher(names.NamedProcesses(), p.Process)
 	}
 	return options, err
 }

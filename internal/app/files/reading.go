@@ -81,8 +81,8 @@ func WarnDamage(path string, reader *recording.Reader) {
 	}
 }
 
-// ReadBounded reads a regular file of at most limit bytes, or what this process has open already, as a pipe of the shell.
-func ReadBounded(path string, limit int64) ([]byte, error) {
+// ReadBoundedFile reads a regular file of at most limit bytes, or what this process has open already, as a pipe of the shell.
+func ReadBoundedFile(path string, limit int64) ([]byte, error) {
 	f, err := untrusted.OpenRegular(path, 0)
 	if errors.Is(err, untrusted.ErrNotRegular) && isOpenDescriptor(path) {
 		f, err = os.Open(path)
@@ -118,8 +118,8 @@ func OpenForeignLog(path string) (*os.File, error) {
 	return file, nil
 }
 
-// CheckDifferent refuses to read one file twice.
-func CheckDifferent(paths []string) error {
+// CheckDifferentFiles refuses to read one file twice.
+func CheckDifferentFiles(paths []string) error {
 	type file struct{ device, inode uint64 }
 	seen := map[file]bool{}
 	for _, path := range paths {

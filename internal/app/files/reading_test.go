@@ -20,14 +20,14 @@ func TestReadBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{fifo, "/dev/zero", "/proc/self/environ", folder} {
-		if text, err := ReadBounded(path, 1000); !errors.Is(err, untrusted.ErrNotRegular) {
+		if text, err := ReadBoundedFile(path, 1000); !errors.Is(err, untrusted.ErrNotRegular) {
 			t.Errorf("%s: %d bytes, %v", path, len(text), err)
 		}
 	}
-	if text, err := ReadBounded(plain, 4); string(text) != "text" || err != nil {
+	if text, err := ReadBoundedFile(plain, 4); string(text) != "text" || err != nil {
 		t.Errorf("%q, %v", text, err)
 	}
-	if _, err := ReadBounded(plain, 3); err == nil {
+	if _, err := ReadBoundedFile(plain, 3); err == nil {
 		t.Error("a file that is too long was read")
 	}
 	out, in, err := os.Pipe()
@@ -37,7 +37,7 @@ func TestReadBounded(t *testing.T) {
 	defer out.Close() //nolint:errcheck // the test ends
 	_, _ = in.WriteString("piped")
 	_ = in.Close()
-	if text, err := ReadBounded(fmt.Sprintf("/dev/fd/%d", out.Fd()), 100); string(text) != "piped" || err != nil {
+	if text, err := ReadBoundedFile(fmt.Sprintf("/dev/fd/%d", out.Fd()), 100); string(text) != "piped" || err != nil {
 		t.Errorf("a pipe of the shell: %q, %v", text, err)
 	}
 }

@@ -47,7 +47,7 @@ func (o Output) Write(stdout io.Writer, write func(io.Writer) error) error {
 	if o.Path == "" || o.Path == "-" {
 		return write(stdout)
 	}
-	return export.WriteFile(o.Path, o.mayReplaceFile(), write)
+	return export.WriteFileAtomically(o.Path, o.mayReplaceFile(), write)
 }
 
 // FormatOfFile returns the format for a file. --format decides, and without it the file's extension. If an extension stands for several
@@ -110,13 +110,13 @@ func (o Output) WriteRecording(header recording.Header, fill func(edit.Sink) (re
 	if o.Path == "-" {
 		return o.writeToStdoutByTempFile(header, fill)
 	}
-	return export.CreateBeside(o.Path, o.Force, func(beside string) error {
+	return export.CreateFileAtomically(o.Path, o.Force, func(beside string) error {
 		w, err := recording.Create(beside, header, false)
 		if err != nil {
 			return err
 		}
 		s := summarized{w, stats.New(stats.Options{Started: header.ClockNS})}
-		w.SetSummarizer(s.model.SummarizeSinceLast)
+		w.SetSummarizer(s.model.SummarizeSinceLastCall)
 		footer, err := fill(s)
 		return errors.Join(err, w.Close(footer))
 	})

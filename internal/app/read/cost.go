@@ -28,7 +28,7 @@ func (o *CostOptions) SetReplayCosts(options *replay.Options) (device string, er
 		}
 		return "", nil
 	}
-	text, err := files.ReadBounded(o.File, probeMax)
+	text, err := files.ReadBoundedFile(o.File, probeMax)
 	if err != nil {
 		return "", fmt.Errorf("--device-cost: %w", err)
 	}

@@ -71,7 +71,7 @@ func readRules(path string) (*check.Rules, error) {
 	if path == "" {
 		return nil, errors.New("no rules: name a file with --rules; gpumemtop check --help lists the rules")
 	}
-	text, err := files.ReadBounded(path, rulesMax)
+	text, err := files.ReadBoundedFile(path, rulesMax)
 	if err != nil {
 		return nil, fmt.Errorf("read rules: %w", err)
 	}

@@ -107,14 +107,14 @@ func newInfoFacts(file string, reader *recording.Reader) (*infoFacts, error) {
 		f.Events += blocks[i].Events
 		f.Lost += blocks[i].Summary.Lost
 	}
-	if err := f.readEnd(reader); err != nil {
+	if err := f.readEnding(reader); err != nil {
 		return nil, err
 	}
 	return f, f.readDefinitions(reader)
 }
 
-// readEnd reads how the recording ended.
-func (f *infoFacts) readEnd(reader *recording.Reader) error {
+// readEnding reads how the recording ended.
+func (f *infoFacts) readEnding(reader *recording.Reader) error {
 	if footer, whole := reader.Footer(); whole {
 		f.Events, f.Lost = footer.Events, footer.Lost
 		f.Seconds = f.secondsAfterStart(footer.EndedNS)
@@ -140,14 +140,14 @@ func (f *infoFacts) readDefinitions(reader *recording.Reader) error {
 	err := reader.EachDefinition(func(r *wire.Record) error {
 		switch r.Kind {
 		case wire.KindProcess:
-			if takeRoom(&f.More, len(numbers)) && !slices.Contains(numbers, r.Process) {
+			if takeRoomOrCountMore(&f.More, len(numbers)) && !slices.Contains(numbers, r.Process) {
 				numbers = append(numbers, r.Process)
 				names.AddRecord(r)
 			}
 		case wire.KindDevice:
 			name, driver, _ := wire.ParseDevice(r.Payload)
 			d := infoDevice{f.Header.HostOf(r.Process), units.Clean(name), units.Clean(driver), r.AsDevice().Memory()}
-			if !devices[d] && takeRoom(&f.More, len(f.Devices)) {
+			if !devices[d] && takeRoomOrCountMore(&f.More, len(f.Devices)) {
 				devices[d] = true
 				f.Devices = append(f.Devices, d)
 			}
@@ -174,7 +174,7 @@ func (f *infoFacts) addModule(r *wire.Record, at map[string]int) {
 		return
 	}
 	switch {
-	case !known && takeRoom(&f.More, len(f.Modules)), known && m.BuildID != "" && f.Modules[i].BuildID != "":
+	case !known && takeRoomOrCountMore(&f.More, len(f.Modules)), known && m.BuildID != "" && f.Modules[i].BuildID != "":
 		// A new module, or another file of the same name.
 		i = len(f.Modules)
 		f.Modules = append(f.Modules, m)
@@ -186,8 +186,8 @@ func (f *infoFacts) addModule(r *wire.Record, at map[string]int) {
 	at[m.Path], at[m.Path+"\x00"+m.BuildID] = i, i
 }
 
-// takeRoom reports whether a list has room for one more, and counts it if not.
-func takeRoom(more *int, length int) bool {
+// takeRoomOrCountMore reports whether a list has room for one more, and counts it if not.
+func takeRoomOrCountMore(more *int, length int) bool {
 	if length < listMax {
 		return true
 	}

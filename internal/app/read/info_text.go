@@ -26,7 +26,7 @@ func (f *infoFacts) infoText() string {
 	if h.Auto {
 		policy = "auto: " + policy
 	}
-	row("policy", strings.TrimSpace(policy+" "+limitText(h.Limits)))
+	row("policy", strings.TrimSpace(policy+" "+limitsText(h.Limits)))
 	row("tags", h.Tags)
 	if h.Scrub != "" {
 		row("scrub", h.Scrub)
@@ -119,7 +119,7 @@ func onHostText(host string) string {
 	return " on " + host
 }
 
-func limitText(limits recording.Limits) string {
+func limitsText(limits recording.Limits) string {
 	var texts []string
 	for _, name := range slices.Sorted(maps.Keys(limits)) {
 		texts = append(texts, name+"="+limits[name])

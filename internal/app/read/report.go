@@ -96,7 +96,7 @@ func WriteReport(stdout io.Writer, path string, o *ReportOptions, given func(fla
 		options := report.Options{Top: o.Top, All: o.All, Sections: sections}
 		if o.Curve {
 			h := in.Reader.Header()
-			if options.Limits, err = watch.MeasureCurve(in.Source, &h); err != nil {
+			if options.Limits, err = watch.MeasureHitRateCurve(in.Source, &h); err != nil {
 				return err
 			}
 		}
@@ -155,7 +155,7 @@ func simulateWithoutPlan(src recording.Source) (list []report.Unplanned, err err
 		return nil, err
 	}
 	for _, policy := range []string{"futhark", "slab"} {
-		result, err := loaded.Run(replay.Options{Policy: policy})
+		result, err := loaded.Replay(replay.Options{Policy: policy})
 		if err != nil {
 			return nil, err
 		}
@@ -200,8 +200,8 @@ func WarnIfNoSiteMatches(in *files.Input, tag *regexp.Regexp) error {
 	return err
 }
 
-// SetWrapper applies --wrapper, which all commands that name call sites share; see callsite.SetWrapperPattern.
-func SetWrapper(text string) error {
+// SetWrapperPattern applies --wrapper, which all commands that name call sites share; see callsite.SetWrapperPattern.
+func SetWrapperPattern(text string) error {
 	pattern, err := ParsePattern("wrapper", text)
 	if err == nil {
 		callsite.SetWrapperPattern(pattern)

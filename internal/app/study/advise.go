@@ -33,8 +33,8 @@ type AdviseOptions struct {
 	Plan   files.Output // of a plan that is written instead; without a path: none
 }
 
-// DefaultAdvice are the usual options.
-func DefaultAdvice() AdviseOptions {
+// DefaultAdviseOptions are the usual options.
+func DefaultAdviseOptions() AdviseOptions {
 	return AdviseOptions{Form: merging.Completion.String(), Sizes: SizeRules[0], Steps: advise.MostSteps, Most: 20, Format: "text"}
 }
 
@@ -42,7 +42,7 @@ func DefaultAdvice() AdviseOptions {
 func WriteAdvice(w io.Writer, paths []string, o *AdviseOptions) error {
 	options, err := o.check()
 	if err == nil {
-		err = files.CheckDifferent(paths)
+		err = files.CheckDifferentFiles(paths)
 	}
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func adviseBetterPolicy(t *files.Tracked) (string, error) {
 	if r == nil {
 		return "", nil
 	}
-	return r.WhatBestTrialWouldDo(list), nil
+	return r.BestTrialText(list), nil
 }
 
 func (o *AdviseOptions) check() (advise.Options, error) {

@@ -21,8 +21,8 @@ type CompareOptions struct {
 // DefaultRuns is how many pairs there usually are: the fewest that give an interval of 95 %.
 const DefaultRuns = 6
 
-// Compare compares a program with and without a pool. The error carries a status if a signal ended it.
-func Compare(o *CompareOptions, command []string) (*Comparison, error) {
+// CompareWithBare compares a program with and without a pool. The error carries a status if a signal ended it.
+func CompareWithBare(o *CompareOptions, command []string) (*Comparison, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func Compare(o *CompareOptions, command []string) (*Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer program.CatchSignals()()
+	defer program.StopOnSignals()()
 	if _, err := runOnce(program, nil, "bare, to warm up"); err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func runOnce(program *Program, setup *watch.Setup, how string) (*Outcome, error)
 	case err != nil:
 		return nil, err
 	case !o.Survived():
-		o.ShowOutput()
+		o.ShowLastOutput()
 		return nil, fmt.Errorf("the program fails (%s; %s): compare needs a program that works", how, o)
 	}
 	console.SayLine("run %d: %s: %v", program.Runs, how, o.Wall.Round(100*time.Microsecond))

@@ -48,8 +48,8 @@ type Change struct {
 	Known      bool    `json:"has_interval"` // there were pairs enough
 }
 
-// CompareAgainst compares a program with two configurations, both watched: in whole runs, and by an experiment in one run.
-func CompareAgainst(o *CompareOptions, command []string) (*WatchedComparison, error) {
+// CompareConfigurations compares a program with two configurations, both watched: in whole runs, and by an experiment in one run.
+func CompareConfigurations(o *CompareOptions, command []string) (*WatchedComparison, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func CompareAgainst(o *CompareOptions, command []string) (*WatchedComparison, er
 		return nil, err
 	}
 	program.tempo = new(measure.Tempo)
-	defer program.CatchSignals()()
+	defer program.StopOnSignals()()
 	if _, err := runOnce(program, nil, "bare, to warm up"); err != nil {
 		return nil, err
 	}

@@ -57,7 +57,7 @@ func CompareOutputs(o *CompareOptions, command []string) (*OutputComparison, err
 	}
 	setup.PoisonRecycled()
 	program.keeps = true
-	defer program.CatchSignals()()
+	defer program.StopOnSignals()()
 	configuration := setup.Configuration()
 	r := &OutputComparison{Command: command, Configuration: setting.ConfigurationText(&configuration), Pairs: o.Runs, Recycled: ^uint64(0)}
 	var bare, pooled []printed

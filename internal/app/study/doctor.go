@@ -16,7 +16,7 @@ func WriteDoctorReport(w io.Writer, format string, options doctor.Options) error
 	if err := read.CheckFormat(format, read.TextFormats); err != nil {
 		return err
 	}
-	report := doctor.Examine(doctor.ThisMachine(), options)
+	report := doctor.ExamineSystem(doctor.ThisMachine(), options)
 	write, to := report.WriteText, io.Writer(console.Paged{Writer: w})
 	if format == "json" {
 		write, to = report.WriteJSON, w

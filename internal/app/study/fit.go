@@ -37,7 +37,7 @@ func FindLeastMemory(o *FitOptions, command []string) (*FitResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer s.program.CatchSignals()()
+	defer s.program.StopOnSignals()()
 	result := &FitResult{Command: command}
 	if err := s.measureUnlimited(result); err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (s *fitSearch) measureUnlimited(result *FitResult) error {
 	}
 	switch {
 	case !o.Survived():
-		o.ShowOutput()
+		o.ShowLastOutput()
 		return fmt.Errorf("the program fails without any limit (%s): fit needs a program that works", o)
 	case o.Nothing != "":
 		return errors.New(o.Nothing + ": there is nothing to fit")

@@ -100,7 +100,7 @@ func findDeviceProfile(device string) (*portable.Profile, error) {
 	if p, ok := portable.BuiltInProfile(device); ok {
 		return p, nil
 	}
-	text, err := files.ReadBounded(device, portable.ProfileMax)
+	text, err := files.ReadBoundedFile(device, portable.ProfileMax)
 	if errors.Is(err, os.ErrNotExist) && !strings.ContainsAny(device, "/.") {
 		near := "--on list shows them"
 		if name := doctor.NearestWord(device, portable.ProfileNames()); name != "" {

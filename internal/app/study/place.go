@@ -147,7 +147,7 @@ func (p *placement) solvePlacement() error {
 	done := make(chan struct{})
 	go p.showProgress(&last, done)
 	var err error
-	p.solution, err = arena.Solve(timed, p.table.Buffers, arena.Options{
+	p.solution, err = arena.PlaceBuffers(timed, p.table.Buffers, arena.Options{
 		Capacity: p.capacity, Progress: func(now arena.Progress) { last.Store(&now) },
 	})
 	done <- struct{}{} // the progress line is no longer drawn

@@ -35,8 +35,8 @@ func RunDriverChild() {
 	}
 }
 
-// Probe measures what buffers cost on the devices of this machine. The error carries a status if a signal ended it.
-func Probe(stdout io.Writer, o *ProbeOptions) error {
+// ProbeDevices measures what buffers cost on the devices of this machine. The error carries a status if a signal ended it.
+func ProbeDevices(stdout io.Writer, o *ProbeOptions) error {
 	options, err := o.check()
 	if err != nil {
 		return err

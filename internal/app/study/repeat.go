@@ -27,7 +27,7 @@ type Program struct {
 	tempo   *measure.Tempo // of the present run; nil: iterations are not timed
 	live    *liveTune      // what tunes the program as it runs; nil: nothing does
 	path    string         // of the program
-	signals chan os.Signal // that end all runs; nil before CatchSignals
+	signals chan os.Signal // that end all runs; nil before StopOnSignals
 	stopped syscall.Signal // the signal that ended all runs, 0: none
 }
 
@@ -37,8 +37,8 @@ func FindProgram(command []string) (*Program, error) {
 	return &Program{Command: command, path: path}, err
 }
 
-// CatchSignals makes signals end the run in progress and all others, until the function that it returns is called.
-func (p *Program) CatchSignals() (restore func()) {
+// StopOnSignals makes signals end the run in progress and all others, until the function that it returns is called.
+func (p *Program) StopOnSignals() (restore func()) {
 	p.signals = session.CatchSignals()
 	return func() { signal.Stop(p.signals) }
 }
@@ -64,8 +64,8 @@ type Outcome struct {
 // Survived reports whether the program ended by itself, with status 0.
 func (o *Outcome) Survived() bool { return o.timeout == 0 && o.status == session.Status{} }
 
-// ShowOutput writes the end of the program's output to stderr.
-func (o *Outcome) ShowOutput() {
+// ShowLastOutput writes the end of the program's output to stderr.
+func (o *Outcome) ShowLastOutput() {
 	_, _ = os.Stderr.Write(o.tail)
 	if n := len(o.tail); n > 0 && o.tail[n-1] != '\n' {
 		_, _ = os.Stderr.WriteString("\n")
@@ -233,7 +233,7 @@ func (p *Program) awaitEnd(s *session.Session) time.Duration {
 		<-s.Ended()
 		return p.Timeout
 	case sig := <-p.signals:
-		p.stopBySignal(sig)
+		p.noteStopSignal(sig)
 		s.Terminate()
 		<-s.Ended()
 		return 0
@@ -244,13 +244,13 @@ func (p *Program) awaitEnd(s *session.Session) time.Duration {
 func (p *Program) WasStopped() bool {
 	select {
 	case sig := <-p.signals:
-		p.stopBySignal(sig)
+		p.noteStopSignal(sig)
 	default:
 	}
 	return p.stopped != 0
 }
 
-func (p *Program) stopBySignal(sig os.Signal) {
+func (p *Program) noteStopSignal(sig os.Signal) {
 	number, ok := sig.(syscall.Signal)
 	if !ok {
 		number = syscall.SIGINT

@@ -120,7 +120,7 @@ func (s *tuneSearch) loadRecordings(paths []string) error {
 			s.recordings = append(s.recordings, tape)
 			s.events += tape.EventCount()
 			header := t.Header()
-			if err := bare.addRecordingWithoutPool(t, &header); err != nil {
+			if err := bare.addRecordingTime(t, &header); err != nil {
 				return fmt.Errorf("%s: %w", path, err)
 			}
 			present := setting.ConfigurationOfRecording(&header)
@@ -149,8 +149,8 @@ type bareTime struct {
 	ns    uint64
 }
 
-// addRecordingWithoutPool adds a recording. It lacks the time if there was a pool, or if probes took the time, which miss releases.
-func (b *bareTime) addRecordingWithoutPool(src recording.Source, h *recording.Header) error {
+// addRecordingTime adds a recording. It lacks the time if there was a pool, or if probes took the time, which miss releases.
+func (b *bareTime) addRecordingTime(src recording.Source, h *recording.Header) error {
 	if b.known = b.known && h.Policy == "none" && !h.Attached; !b.known {
 		return nil
 	}

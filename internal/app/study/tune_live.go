@@ -52,7 +52,7 @@ func TuneLive(o *TuneOptions, command []string) (*LiveResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer program.CatchSignals()()
+	defer program.StopOnSignals()()
 	s.tuning.Workers = 1 // the program needs the other processors
 	l := &liveTune{tuneSearch: s, begin: watch.NewBeginning(), done: make(chan struct{})}
 	setup.Measure.Now, setup.Measure.Budget = true, 1 // the library that pools is loaded, and time is what the user wants to give
@@ -66,7 +66,7 @@ func TuneLive(o *TuneOptions, command []string) (*LiveResult, error) {
 	case err != nil && (!program.WasStopped() || len(l.trials) == 0):
 		return nil, err
 	case err == nil && !ran.Survived():
-		ran.ShowOutput()
+		ran.ShowLastOutput()
 		return nil, fmt.Errorf("the program fails (%s): tune needs a program that works", ran)
 	case err == nil && ran.Nothing != "":
 		return nil, fmt.Errorf("%s: there is nothing to tune", ran.Nothing)

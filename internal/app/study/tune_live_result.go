@@ -90,7 +90,7 @@ func (t *liveTrial) tableRow() []string {
 	bytes, simulated := t.memoryOfCandidate()
 	memory := units.FormatLong(bytes)
 	if simulated {
-		memory += outcomeOf(&t.candidate).OfPoolableText() + ", simulated"
+		memory += outcomeOfPoint(&t.candidate).PoolableSuffix() + ", simulated"
 	}
 	if !t.result.IsKnown() {
 		return []string{name, "-", other, t.changeText(), memory}

@@ -27,8 +27,8 @@ func TuneProgram(o *TuneOptions, command []string) (*TuneResult, error) {
 	}
 	tempfile.NoteUnfinished(folder)
 	defer func() { _ = tempfile.FinishWith(folder, func() error { return os.RemoveAll(folder) }) }()
-	defer program.CatchSignals()()
-	if err := s.learnCosts(program, setup, filepath.Join(folder, "bare.gmt")); err != nil {
+	defer program.StopOnSignals()()
+	if err := s.learnDriverCosts(program, setup, filepath.Join(folder, "bare.gmt")); err != nil {
 		return nil, err
 	}
 	path := filepath.Join(folder, "before.gmt")
@@ -75,9 +75,9 @@ func newProgramSearch(o *TuneOptions, command []string) (*tuneSearch, *watch.Set
 	return s, setup, program, err
 }
 
-// learnCosts runs the program without a pool first, unless the costs are given or that is how it runs anyway. Then the
+// learnDriverCosts runs the program without a pool first, unless the costs are given or that is how it runs anyway. Then the
 // driver serves every allocation. With a pool it serves few, and those are the first ones, which take longest.
-func (s *tuneSearch) learnCosts(program *Program, setup *watch.Setup, path string) error {
+func (s *tuneSearch) learnDriverCosts(program *Program, setup *watch.Setup, path string) error {
 	if !s.tuning.Fit || setup.Policy.PolicyName() == "none" {
 		return nil
 	}
@@ -113,7 +113,7 @@ func (s *tuneSearch) runRecommended(program *Program, before *Trial, path string
 	if err != nil {
 		return err
 	}
-	s.measured = compareMeasured(*before, *after, present.DriverNS, best.DriverNS)
+	s.measured = compareWithPrediction(*before, *after, present.DriverNS, best.DriverNS)
 	return nil
 }
 
@@ -154,7 +154,7 @@ func (s *tuneSearch) runTrial(program *Program, setup *watch.Setup, path string)
 	}
 	switch {
 	case !o.Survived():
-		o.ShowOutput()
+		o.ShowLastOutput()
 		return nil, fmt.Errorf("the program fails (%s): tune needs a program that works", o)
 	case o.Nothing != "":
 		return nil, errors.New(o.Nothing + ": there is nothing to tune")

@@ -41,9 +41,9 @@ type Trial struct {
 	WallNS   uint64 `json:"wall_ns"`
 }
 
-// compareMeasured compares two trials with the predicted times in the driver, ns. They differ if what was measured is off by more
-// than a factor of two and by more than 1 ms.
-func compareMeasured(before, after Trial, predictedBefore, predictedAfter float64) *Measured {
+// compareWithPrediction compares two trials with the predicted times in the driver, ns. They differ if what was measured is off
+// by more than a factor of two and by more than 1 ms.
+func compareWithPrediction(before, after Trial, predictedBefore, predictedAfter float64) *Measured {
 	m := &Measured{
 		Before: before, After: after, predicted: [2]float64{predictedBefore, predictedAfter},
 		Predicted: (predictedAfter - predictedBefore) / max(predictedBefore, 1),
@@ -58,7 +58,7 @@ func compareMeasured(before, after Trial, predictedBefore, predictedAfter float6
 
 // finishResult writes the recommendation into a file, if that is wanted, and returns the result.
 func (s *tuneSearch) finishResult() (*TuneResult, error) {
-	if s.options.Output.Path != "" && s.isForFile() {
+	if s.options.Output.Path != "" && s.isWorthSettingsFile() {
 		if err := s.options.Output.Write(os.Stdout, s.writeConfiguration); err != nil {
 			return nil, err
 		}
@@ -86,7 +86,7 @@ func (r *TuneResult) WriteText(w io.Writer) error {
 	s.writeRecommended(text)
 	s.writeLowerBound(text)
 	s.writeCrossValidation(text)
-	s.writeMeasured(text)
+	s.writeMeasuredChange(text)
 	if s.compared != nil {
 		text.WriteString("\n")
 		text.writeParagraph("%s", s.compared.Text())
@@ -198,14 +198,14 @@ func (s *tuneSearch) timeSourceText() string {
 	if ns := s.result.PartNS; ns > 0 {
 		text += fmt.Sprintf("; the cost of a sub-allocation is unknown there, and assumed to be %s: what makes them is not recommended", units.DurationOfComputed(ns))
 	}
-	if of := s.ofPoolableText(); of != "" {
+	if of := s.poolableSuffix(); of != "" {
 		text += ". Simulated sizes are" + of
 	}
 	return text + "."
 }
 
-// ofPoolableText ends words about simulated sizes; empty: they are of all memory of the program.
-func (s *tuneSearch) ofPoolableText() string { return outcomeOf(&s.result.None).OfPoolableText() }
+// poolableSuffix ends words about simulated sizes; empty: they are of all memory of the program.
+func (s *tuneSearch) poolableSuffix() string { return outcomeOfPoint(&s.result.None).PoolableSuffix() }
 
 func (s *tuneSearch) writeRecommended(b *prose) {
 	r := s.result
@@ -225,7 +225,7 @@ func (s *tuneSearch) writeRecommended(b *prose) {
 	} else {
 		b.writeParagraph("%s: %s in the driver instead of %s without a pool, with %.2f times its %s.", why,
 			units.DurationOfComputed(best.DriverNS), s.driverTimeText(&r.None), float64(best.PeakReserved)/float64(max(r.None.PeakReserved, 1)),
-			cmp.Or(strings.TrimPrefix(s.ofPoolableText(), " of "), "memory"))
+			cmp.Or(strings.TrimPrefix(s.poolableSuffix(), " of "), "memory"))
 	}
 	if little {
 		b.WriteString("  ")
@@ -238,18 +238,18 @@ func (s *tuneSearch) writeRecommended(b *prose) {
 		} else {
 			b.WriteString("  ")
 			b.writeParagraph("What is in use now, %s, takes %s in the driver. Replayed with %s: %s.", setting.ConfigurationText(&p.Configuration), s.driverTimeText(p),
-				setting.ConfigurationText(&best.Configuration), outcomeOf(p).ComparedWithPresentText(*outcomeOf(best)))
+				setting.ConfigurationText(&best.Configuration), outcomeOfPoint(p).ComparedWithPresentText(*outcomeOfPoint(best)))
 		}
 	}
 	switch path := s.options.Output.Path; {
-	case path != "" && !s.isForFile():
+	case path != "" && !s.isWorthSettingsFile():
 		b.WriteString("  No file is written.\n")
 	case path != "" && path != "-":
 		fmt.Fprintf(b, "  It is written to %s.\n", units.Clean(path))
 	}
 }
 
-func outcomeOf(p *tune.Point) *analysis.Outcome {
+func outcomeOfPoint(p *tune.Point) *analysis.Outcome {
 	return &analysis.Outcome{Hits: p.Hits, Requests: p.Requests, PeakReserved: p.PeakReserved, Unpooled: p.Unpooled}
 }
 
@@ -259,8 +259,8 @@ func (s *tuneSearch) savesLittle() bool {
 	return s.result.SavesLittle(now) && (now.Configuration.Policy != "none" || s.compared == nil || s.compared.Pairs == 1 || s.compared.Speed.Low <= 1)
 }
 
-// isForFile reports whether the best that was found is worth a settings file, as of tune --live.
-func (s *tuneSearch) isForFile() bool {
+// isWorthSettingsFile reports whether the best that was found is worth a settings file, as of tune --live.
+func (s *tuneSearch) isWorthSettingsFile() bool {
 	return !s.savesLittle() && s.result.Recommended.Configuration.String() != s.result.PointInUse().Configuration.String()
 }
 
@@ -287,7 +287,7 @@ func (s *tuneSearch) writeLowerBound(b *prose) {
 	}
 	b.writeParagraph("regret: even a policy that knew the future would take at least %s if each buffer has its own block, %s if buffers are "+
 		"sub-allocated from slabs, and reserve at least %s%s. %s takes %s.", units.DurationOfComputed(r.Bound.Whole), units.DurationOfComputed(r.Bound.Carved),
-		units.FormatLong(r.Bound.Peak), s.ofPoolableText(), setting.ConfigurationText(c), more)
+		units.FormatLong(r.Bound.Peak), s.poolableSuffix(), setting.ConfigurationText(c), more)
 }
 
 func (s *tuneSearch) writeCrossValidation(b *prose) {
@@ -330,7 +330,7 @@ func (s *tuneSearch) unseenRecordingsText(held int) string {
 	return fmt.Sprintf("recording %d", held+1)
 }
 
-func (s *tuneSearch) writeMeasured(b *prose) {
+func (s *tuneSearch) writeMeasuredChange(b *prose) {
 	m := s.measured
 	if m == nil {
 		return
@@ -348,7 +348,8 @@ func (s *tuneSearch) writeMeasured(b *prose) {
 	table.Add("time in the driver", units.Duration(before.DriverNS), units.Duration(after.DriverNS),
 		change(float64(before.DriverNS), float64(after.DriverNS)), change(m.predicted[0], m.predicted[1]))
 	table.Add("peak reserved", units.FormatLong(before.Peak), units.FormatLong(after.Peak),
-		change(float64(before.Peak), float64(after.Peak)), change(float64(s.result.Present.PeakReserved), float64(s.result.Recommended.PeakReserved))+s.ofPoolableText())
+		change(float64(before.Peak), float64(after.Peak)), change(float64(s.result.Present.PeakReserved),
+			float64(s.result.Recommended.PeakReserved))+s.poolableSuffix())
 	table.Add("wall time", units.Duration(before.WallNS), units.Duration(after.WallNS),
 		change(float64(before.WallNS), float64(after.WallNS)))
 	b.WriteString(table.String())

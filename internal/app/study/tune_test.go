@@ -95,7 +95,7 @@ func TestMeasuredDiffers(t *testing.T) {
 		"nothing was measured":   {0, 10e6, [2]float64{50e6, 5e6}, false},
 		"half of the prediction": {100e6, 19e6, [2]float64{50e6, 5e6}, false},
 	} {
-		m := compareMeasured(Trial{DriverNS: c.before}, Trial{DriverNS: c.after}, c.predicted[0], c.predicted[1])
+		m := compareWithPrediction(Trial{DriverNS: c.before}, Trial{DriverNS: c.after}, c.predicted[0], c.predicted[1])
 		if m.Differs != c.want {
 			t.Errorf("%s: %t", name, !c.want)
 		}
@@ -145,9 +145,9 @@ func TestTuneShowsWhatWasMeasured(t *testing.T) {
 // TestLittleToGain: what saves less than a hundredth of the run is not recommended, and not written; nor is what is in use written. The run
 // is longer than its calls. A comparison with the bare program counts for more.
 func TestLittleToGain(t *testing.T) {
-	story := labtest.New()
-	story.Create(1, 4096)
-	story.Last().Time = 1e9
+	story := labtest.NewTape()
+	story.AddCreate(1, 4096)
+	story.LastRecord().Time = 1e9
 	path := filepath.Join(t.TempDir(), "run.gmt")
 	labtest.Write(t, path, recording.Header{ClockNS: 1, Policy: "none"}, story.Records, recording.Footer{EndedNS: 2e9 + 1})
 	tape, err := readRecording(path, func(r *recording.Reader) (*replay.Loaded, error) { return replay.Load(r) })

@@ -221,7 +221,7 @@ func (a *attacher) selectedText() string {
 // ShowDashboard implements Source. Leaving the dashboard detaches.
 func (a *attacher) ShowDashboard() {
 	err := a.screen.Show(a.ctx, ui.Options{
-		Source: a.model.Published, App: a.programState, Curve: a.simulations.Curve, Attached: true, ReadOnly: true,
+		Source: a.model.PublishedSnapshot, App: a.programState, Curve: a.simulations.Curve, Attached: true, ReadOnly: true,
 	})
 	if err != nil {
 		a.notes.Add(err.Error())

@@ -61,22 +61,22 @@ func (c *controller) controlPolicy() {
 	for !c.stopped.Load() {
 		select {
 		case <-ticker.C:
-			c.considerChange()
+			c.considerConfigurationChange()
 		case <-c.session.Ended():
 			return
 		}
 	}
 }
 
-// considerChange proposes another configuration if that may be worth it, and takes it if a trial shows that it is.
-func (c *controller) considerChange() {
+// considerConfigurationChange proposes another configuration if that may be worth it, and takes it if a trial shows that it is.
+func (c *controller) considerConfigurationChange() {
 	if c.trial != nil {
 		c.awaitTrial()
 		return
 	}
-	t := &c.model.Published().Totals
-	choice, ok := c.decide.ChooseToTry(auto.Observation{
-		Time: c.model.Published().Time, Requests: t.Hits + t.Misses, Misses: t.Misses, PoolNS: t.PoolNS, AvoidableNS: t.PoolNS - t.HitNS,
+	t := &c.model.PublishedSnapshot().Totals
+	choice, ok := c.decide.ChooseConfigurationToTry(auto.Observation{
+		Time: c.model.PublishedSnapshot().Time, Requests: t.Hits + t.Misses, Misses: t.Misses, PoolNS: t.PoolNS, AvoidableNS: t.PoolNS - t.HitNS,
 		Results: c.simulations.Ghosts.Results(),
 	})
 	c.simulations.Tap.SetResting(c.decide.IsResting())
@@ -90,7 +90,8 @@ func (c *controller) proposeTrial(choice *auto.Choice) {
 	to := choice.Configuration
 	c.choice = to
 	c.trial = &measure.Proposal{
-		Alternative: ConfigurationText(to.Policy, to.Settings), Name: choice.Name, Present: choice.Current, Memory: LessMemoryText(choice.Peak[0], choice.Peak[1], c.model.Published().Totals.Unpooled),
+		Alternative: ConfigurationText(to.Policy, to.Settings), Name: choice.Name, Present: choice.Current,
+		Memory: LessMemoryText(choice.Peak[0], choice.Peak[1], c.model.PublishedSnapshot().Totals.Unpooled),
 	}
 	c.begun = c.measured.ProposeExperiment(c.trial)
 }
@@ -101,7 +102,7 @@ func LessMemoryText(peak, other, unpooled uint64) string {
 	if choice := (auto.Choice{Peak: [2]uint64{peak, other}}); !choice.SavesMemory() {
 		return ""
 	}
-	of := (&analysis.Outcome{Unpooled: unpooled}).OfPoolableText()
+	of := (&analysis.Outcome{Unpooled: unpooled}).PoolableSuffix()
 	return fmt.Sprintf("%s%s at its peak instead of %s, simulated", units.FormatLong(peak), of, units.FormatLong(other))
 }
 
@@ -111,7 +112,7 @@ func (c *controller) awaitTrial() {
 		c.begun = c.measured.ProposeExperiment(c.trial)
 		return
 	}
-	wanted, v := c.measured.IsWanted(), c.measured.LatestVerdict()
+	wanted, v := c.measured.IsExperimentWanted(), c.measured.LatestVerdict()
 	switch {
 	case v != nil && v.Proposal == c.trial:
 	case wanted:
@@ -126,5 +127,5 @@ func (c *controller) awaitTrial() {
 			v = &measure.Verdict{}
 		}
 	}
-	c.decide.NoteTrial(v.Adopted)
+	c.decide.NoteTrialResult(v.Adopted)
 }

@@ -31,12 +31,12 @@ func NewBeginning() *Beginning {
 // TakeRecord implements session.Tap.
 func (b *Beginning) TakeRecord(r *wire.Record) {
 	if b.batch != nil && replay.ConcernsPolicy(&r.Event) {
-		b.countRequest(r)
+		b.addAndCountRequest(r)
 	}
 	b.Experimenter.TakeRecord(r)
 }
 
-func (b *Beginning) countRequest(r *wire.Record) {
+func (b *Beginning) addAndCountRequest(r *wire.Record) {
 	b.batch.ReadRecord(r)
 	if r.Kind == wire.KindCreate && (r.AsCreate().Outcome() == wire.OutcomeHit || r.AsCreate().Outcome() == wire.OutcomeMiss) {
 		if b.Requests++; b.Requests == 1 {
@@ -45,7 +45,7 @@ func (b *Beginning) countRequest(r *wire.Record) {
 	}
 	if b.Requests >= BeginningRequests && r.Time > b.from+BeginningNS || b.batch.EventCount() >= beginningMost {
 		var kept replay.Loaded
-		b.batch.AppendReadTo(&kept)
+		b.batch.AppendReadSteps(&kept)
 		b.Tape, b.batch = b.batch.CopyOfAppended(&kept), nil
 		close(b.Enough)
 	}

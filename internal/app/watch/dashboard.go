@@ -100,7 +100,7 @@ func (o *DashboardOptions) Check() error {
 func isRefreshAllowed(t time.Duration) bool { return t >= 20*time.Millisecond && t <= 10*time.Second }
 
 func (o *DashboardOptions) readTheme() error {
-	text, err := files.ReadBounded(o.Theme, themeMax)
+	text, err := files.ReadBoundedFile(o.Theme, themeMax)
 	if err != nil {
 		return fmt.Errorf("read theme: %w", err)
 	}
@@ -154,7 +154,7 @@ func (s *Screen) Show(ctx context.Context, o ui.Options) error {
 	ctx, stop := s.untilHangup(ctx)
 	defer stop()
 	o.Input, o.Terminal = s.tty, s.tty
-	o.PostMortem, o.JobControl = postMortemPage, hasJobControl()
+	o.PostMortem, o.JobControl = postMortemLines, hasJobControl()
 	o.Judge = &analysis.Live{Still: o.Moment != nil, Attached: o.Attached, Replay: o.Replay}
 	o.Mouse, o.Guide = s.options.Mouse, s.options.Guide
 	o.Write, o.Export = writePrivateFile, func(path string, s *stats.Snapshot) error { return exportSnapshot(path, s, o.Attached) }
@@ -275,8 +275,8 @@ func readParentAndGroup(pid int) (parent, group, session int, err error) {
 	return parent, group, session, err
 }
 
-// postMortemPage is the page that is also written to stderr.
-func postMortemPage(p *stats.PostMortem, started uint64) []ui.PostMortemLine {
+// postMortemLines is the page that is also written to stderr.
+func postMortemLines(p *stats.PostMortem, started uint64) []ui.PostMortemLine {
 	page := report.NewPostMortem(p, started)
 	lines := []ui.PostMortemLine{{Text: page.Title}}
 	for _, line := range page.Lines {

@@ -28,7 +28,7 @@ const stateMax = 4 << 10
 
 // readDashboardState returns how the last dashboard was left; nothing where that is not kept, or cannot be read.
 func readDashboardState() (s ui.State) {
-	text, err := files.ReadBounded(dashboardStatePath(), stateMax)
+	text, err := files.ReadBoundedFile(dashboardStatePath(), stateMax)
 	if err != nil || json.Unmarshal(text, &s) != nil || s.Refresh != 0 && !isRefreshAllowed(s.Refresh) {
 		return ui.State{}
 	}
@@ -36,12 +36,12 @@ func readDashboardState() (s ui.State) {
 }
 
 // saveDashboardState keeps it for the next dashboard, if that is possible. Another dashboard may do so, too. A pipe at the file's name would
-// wait for a reader, hence CreateBeside.
+// wait for a reader, hence CreateFileAtomically.
 func saveDashboardState(s ui.State) {
 	path := dashboardStatePath()
 	text, err := json.Marshal(s)
 	if err != nil || path == "" || os.MkdirAll(filepath.Dir(path), 0o700) != nil {
 		return
 	}
-	_ = export.CreateBeside(path, true, func(beside string) error { return os.WriteFile(beside, text, 0o600) })
+	_ = export.CreateFileAtomically(path, true, func(beside string) error { return os.WriteFile(beside, text, 0o600) })
 }

@@ -34,7 +34,7 @@ func FollowFailures(model *stats.Model, notes *console.Notes) *Failures {
 		for {
 			select {
 			case <-poll.C:
-				f.writePostMortems(model.Published(), false)
+				f.writePostMortems(model.PublishedSnapshot(), false)
 			case <-f.stop:
 				return
 			}
@@ -43,8 +43,8 @@ func FollowFailures(model *stats.Model, notes *console.Notes) *Failures {
 	return f
 }
 
-// WriteRemaining writes what is left.
-func (f *Failures) WriteRemaining(last *stats.Snapshot) {
+// WriteRemainingPostMortems writes what is left.
+func (f *Failures) WriteRemainingPostMortems(last *stats.Snapshot) {
 	close(f.stop)
 	<-f.done
 	f.writePostMortems(last, true)

@@ -47,7 +47,7 @@ func renderFilm(path string, after time.Duration) (picture string, err error) {
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
 	header := reader.Header()
-	snapshots, err := snapshotsOfFilm(reader, stats.New(modelOptions(header)), header.ClockNS+uint64(after))
+	snapshots, err := snapshotsOfFilm(reader, stats.New(modelOptionsOfRecording(header)), header.ClockNS+uint64(after))
 	if err != nil {
 		return "", err
 	}

@@ -17,7 +17,7 @@ var recorded = filepath.Join("..", "..", "replay", "testdata", "train.futhark.gm
 func TestFilmOfARecording(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "film.svg")
 	o := ViewOptions{Dashboard: DashboardOptions{Theme: "dark", Refresh: time.Second}, Film: files.Output{Path: out}}
-	if err := View(nil, &o, recorded); err != nil {
+	if err := ShowRecording(nil, &o, recorded); err != nil {
 		t.Fatal(err)
 	}
 	picture, err := os.ReadFile(out)
@@ -29,12 +29,12 @@ func TestFilmOfARecording(t *testing.T) {
 			t.Errorf("no %q in %s", part, picture)
 		}
 	}
-	if err := View(nil, &o, recorded); err == nil || !strings.Contains(err.Error(), "film.svg") {
+	if err := ShowRecording(nil, &o, recorded); err == nil || !strings.Contains(err.Error(), "film.svg") {
 		t.Errorf("a second time: %v", err)
 	}
 	var printed bytes.Buffer
 	o.Film.Path = "-"
-	if err := View(&printed, &o, recorded); err != nil || !bytes.Equal(printed.Bytes(), picture) {
+	if err := ShowRecording(&printed, &o, recorded); err != nil || !bytes.Equal(printed.Bytes(), picture) {
 		t.Errorf("to standard output: %v, %d bytes, not %d", err, printed.Len(), len(picture))
 	}
 }
@@ -43,11 +43,12 @@ func TestFilmOfARecording(t *testing.T) {
 func TestFilmBehindTheEnd(t *testing.T) {
 	var printed bytes.Buffer
 	o := ViewOptions{At: "1h", Dashboard: DashboardOptions{Theme: "dark", Refresh: time.Second}, Film: files.Output{Path: "-"}}
-	if err := View(&printed, &o, recorded); err != nil || !strings.Contains(printed.String(), "futhark") || strings.Contains(printed.String(), "<animate") {
+	if err := ShowRecording(&printed, &o, recorded); err != nil || !strings.Contains(printed.String(), "futhark") ||
+		strings.Contains(printed.String(), "<animate") {
 		t.Errorf("%v: %s", err, printed.String())
 	}
 	o.Film.Path = filepath.Join(t.TempDir(), "film.svg")
-	if err := View(nil, &o, "missing.gmt"); err == nil || !strings.Contains(err.Error(), "missing.gmt") {
+	if err := ShowRecording(nil, &o, "missing.gmt"); err == nil || !strings.Contains(err.Error(), "missing.gmt") {
 		t.Errorf("a film of nothing: %v", err)
 	}
 	if _, err := os.Stat(o.Film.Path); err == nil {

@@ -36,7 +36,7 @@ func (c *PolicyChoice) ReadPlan() (*planfile.Plan, error) {
 	case c.Policy != PlannedPolicy:
 		return nil, fmt.Errorf("--plan is for policy %s, and not for %s: leave out one of --plan and --policy", PlannedPolicy, c.Policy)
 	}
-	text, err := files.ReadBounded(c.Plan, planfile.TextMax)
+	text, err := files.ReadBoundedFile(c.Plan, planfile.TextMax)
 	if err != nil {
 		return nil, fmt.Errorf("--plan: %w", err)
 	}

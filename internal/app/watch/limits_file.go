@@ -26,8 +26,8 @@ func changedLimits(policy string, present []stats.Limit) (settings []allocator.S
 	return settings
 }
 
-// saveLimits writes a policy and its limits to a new file that only its owner can read.
-func saveLimits(path, policy string, present []stats.Limit) error {
+// saveLimitsFile writes a policy and its limits to a new file that only its owner can read.
+func saveLimitsFile(path, policy string, present []stats.Limit) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s exists: type another name", path)

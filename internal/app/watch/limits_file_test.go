@@ -15,7 +15,7 @@ func TestOnlyChangedLimitsAreSaved(t *testing.T) {
 		"max_cached_bytes": "100663296", "steal_other_tag": "off", "proportion": "1.5", "outgrown": "on",
 	})
 	path := filepath.Join(t.TempDir(), "a.toml")
-	if err := saveLimits(path, "futhark", present); err != nil {
+	if err := saveLimitsFile(path, "futhark", present); err != nil {
 		t.Fatal(err)
 	}
 	const want = "# gpumemtop: settings of the dashboard\npolicy = \"futhark\"\n\n[set]\nmax_cached_bytes = \"96M\"\nsteal_other_tag = \"off\"\n"
@@ -26,13 +26,13 @@ func TestOnlyChangedLimitsAreSaved(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
-	if err := saveLimits(path, "slab", nil); err == nil || err.Error() != path+" exists: type another name" {
+	if err := saveLimitsFile(path, "slab", nil); err == nil || err.Error() != path+" exists: type another name" {
 		t.Errorf("over a file: %v", err)
 	}
 	if text, _ := os.ReadFile(path); string(text) != want {
 		t.Error("the file was overwritten")
 	}
-	if err := saveLimits(filepath.Join(path, "b"), "slab", nil); err == nil || !strings.HasPrefix(err.Error(), "save settings: ") {
+	if err := saveLimitsFile(filepath.Join(path, "b"), "slab", nil); err == nil || !strings.HasPrefix(err.Error(), "save settings: ") {
 		t.Errorf("below a file: %v", err)
 	}
 }

@@ -197,7 +197,7 @@ func (e *Experimenter) SetSession(s *session.Session) { e.session.Store(s) }
 // withExperimenter puts an experimenter before a tap.
 func (r *runner) withExperimenter(next session.Tap) session.Tap {
 	setup := r.subject.Setup
-	if setup.Measure.Never || !setup.loadsCore() {
+	if setup.Measure.Never || !setup.loadsPoolLibrary() {
 		return next
 	}
 	r.measured = NewExperimenter(&setup.Measure, r.model, next)
@@ -214,7 +214,7 @@ func (r *runner) toggleExperiment() (string, error) {
 		return "", errors.New("--measure=off: nothing is measured in this run")
 	case m == nil:
 		return "", errors.New("the program was started without the library that pools: gpumemtop --policy none --measure ./app can measure")
-	case m.IsWanted():
+	case m.IsExperimentWanted():
 		m.EndExperiment()
 		return "the experiment ends; E begins another", nil
 	default:
@@ -248,7 +248,7 @@ func (e *Experimenter) Close() {
 
 // ResultOf returns what the experiment about a proposal has found; nil: it is not over.
 func (e *Experimenter) ResultOf(p *measure.Proposal) *measure.Result {
-	results := e.model.Published().Measured
+	results := e.model.PublishedSnapshot().Measured
 	for i := range results {
 		if r := &results[i]; r.Auto != "" && r.Alternative == strings.Replace(p.Alternative, " ", ",", 1) {
 			return r
@@ -273,7 +273,7 @@ func (e *Experimenter) RecordText(process uint32, time uint64, text string) {
 // RoomBytes implements measure.Session: what is free on the device, where that can be read; else half of the device, as it is not known
 // what others use.
 func (e *Experimenter) RoomBytes(number uint32) (free, used uint64) {
-	s := e.model.Published()
+	s := e.model.PublishedSnapshot()
 	for i := range s.Processes {
 		p := &s.Processes[i]
 		if p.Number != number {

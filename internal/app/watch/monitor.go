@@ -70,7 +70,7 @@ func (m *Monitor) Start(model *stats.Model) {
 	if m == nil {
 		return
 	}
-	source := model.Published
+	source := model.PublishedSnapshot
 	if m.options.OTLP != "" {
 		var err error
 		if m.otlp, err = monitor.StartOTLP(m.options.OTLP, source, m.programAndVersion()); err != nil {

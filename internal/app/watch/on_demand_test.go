@@ -45,7 +45,7 @@ func demand(t *testing.T, run []wire.Record) (*OnDemand, func(from, to int)) {
 // TestRecordingOnDemandIsAPart: a recording that starts and stops during a run has what trim makes of the whole.
 func TestRecordingOnDemandIsAPart(t *testing.T) {
 	for seed := range uint64(20) {
-		run := randomrun.Make(seed, randomrun.Options{Steps: 400, Apart: true, Exits: randomrun.Never})
+		run := randomrun.MakeRun(seed, randomrun.Options{Steps: 400, Apart: true, Exits: randomrun.Never})
 		from, to := len(run)/3, 2*len(run)/3
 		for run[from].Kind.IsMadeLater() || run[from-1].Kind.IsMadeLater() {
 			from++
@@ -76,8 +76,8 @@ func TestRecordingOnDemandIsAPart(t *testing.T) {
 			t.Fatal(err)
 		}
 		until := run[to-1].Time
-		want := records.All(t, extract.CutRange(&randomrun.Tape{Records: run}, extract.Options{Since: run[from-1].Time + 1, Until: until}))
-		got := records.All(t, reader)
+		want := records.ReadAll(t, extract.CutRange(&randomrun.Tape{Records: run}, extract.Options{Since: run[from-1].Time + 1, Until: until}))
+		got := records.ReadAll(t, reader)
 		for _, list := range [][]wire.Record{want, got} {
 			for i := range list {
 				if list[i].Kind == wire.KindCooled && list[i].Time <= run[from-1].Time+1 || list[i].Kind.IsMadeLater() {
@@ -100,7 +100,7 @@ func TestRecordingOnDemandIsAPart(t *testing.T) {
 
 // TestRecordingOnDemandUntilTheEnd: the program's end completes a recording, with its status; where no file can be made, none is written.
 func TestRecordingOnDemandUntilTheEnd(t *testing.T) {
-	run := randomrun.Make(3, randomrun.Options{Steps: 100})
+	run := randomrun.MakeRun(3, randomrun.Options{Steps: 100})
 	d, take := demand(t, run)
 	take(0, 50)
 	text, err := d.Toggle(0)
@@ -116,7 +116,7 @@ func TestRecordingOnDemandUntilTheEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	records.All(t, reader)
+	records.ReadAll(t, reader)
 	if footer, whole := reader.Footer(); !whole || footer.Cut || footer.Status != 7 {
 		t.Errorf("footer %+v", footer)
 	}

@@ -31,7 +31,7 @@ func (s *onlyShown) HostForViewers() (path string, host remote.Host, remove func
 	return "", host, nil
 }
 
-func (s *onlyShown) showUntilSignal(o ui.Options) {
+func (s *onlyShown) showDashboardUntilSignal(o ui.Options) {
 	ctx, stop := console.ContextUntilSignal(context.Background(), syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT)
 	defer stop()
 	s.err = s.screen.Show(ctx, o)

@@ -41,14 +41,14 @@ type Subject struct {
 	Greeting string            // what the user reads at the start without a dashboard; empty: nothing
 }
 
-func (s *Subject) program() string {
+func (s *Subject) programPath() string {
 	if len(s.Command) == 0 {
 		return ""
 	}
 	return s.Command[0]
 }
 
-func (s *Subject) arguments() []string {
+func (s *Subject) programArguments() []string {
 	if len(s.Command) == 0 {
 		return nil
 	}
@@ -58,8 +58,8 @@ func (s *Subject) arguments() []string {
 // ModelOptions returns what a model knows of the subject before the first event.
 func (s *Subject) ModelOptions() stats.Options {
 	return stats.Options{
-		Program: s.program(), Arguments: s.arguments(), Policy: s.Setup.Policy.PolicyName(), Started: session.MonotonicNow(),
-		App: s.App, Labels: s.Labels, DeviceMemory: s.Setup.Memory, EntriesMax: s.Setup.mostHeapEntries(),
+		Program: s.programPath(), Arguments: s.programArguments(), Policy: s.Setup.Policy.PolicyName(), Started: session.MonotonicNow(),
+		App: s.App, Labels: s.Labels, DeviceMemory: s.Setup.Memory, EntriesMax: s.Setup.maxHeapEntries(),
 		Nameless: s.Setup.nameless.Load,
 	}
 }
@@ -94,7 +94,7 @@ func NewOutputs(options OutputOptions, subject *Subject, notes *console.Notes) (
 	if err := o.summaryOutput().CheckWritable("summary"); err != nil {
 		return nil, err
 	}
-	if err := o.checkOutputNames(); err != nil {
+	if err := o.checkFileNames(); err != nil {
 		return nil, err
 	}
 	return o, o.checkDistinctFiles()
@@ -105,7 +105,7 @@ func (o *Outputs) summaryOutput() files.Output {
 	return files.Output{Path: o.options.Summary, Force: o.options.Force, Again: report.IsSummary}
 }
 
-func (o *Outputs) checkOutputNames() error {
+func (o *Outputs) checkFileNames() error {
 	now := time.Now()
 	for flag, path := range map[string]string{"-o": o.options.Recording, "--json": o.options.Trace, "--perfetto": o.options.Perfetto} {
 		if path == "-" {
@@ -184,7 +184,7 @@ func (o *Outputs) CreateFiles(model *stats.Model) error {
 		if err != nil {
 			return err
 		}
-		writer.SetSummarizer(model.SummarizeSinceLast)
+		writer.SetSummarizer(model.SummarizeSinceLastCall)
 		o.files = append(o.files, &outputFile{output: writer, path: path, what: "recording"})
 	default:
 		o.processes = newPerProcess(o.recording, header, model, o.options.Force, o.Notes.Add)
@@ -203,7 +203,7 @@ func (o *Outputs) createTrace(path string, create func(string, export.Facts, boo
 	if path == "" {
 		return nil
 	}
-	live, err := create(path, export.FactsOf(header), o.options.Force)
+	live, err := create(path, export.FactsOfHeader(header), o.options.Force)
 	if err != nil {
 		return err
 	}
@@ -224,14 +224,15 @@ func (o *Outputs) recordingHeader(begins uint64) recording.Header {
 	}
 	var environment map[string]string
 	if !o.subject.Attached { // our environment is not theirs
-		environment = recordedVariables(os.Environ())
+		environment = variablesToRecord(os.Environ())
 	}
 	scrub := ""
 	if setup.Scrub != wire.ScrubNone {
 		scrub = setup.Scrub.String()
 	}
 	return recording.Header{
-		Created: time.Now().Add(-time.Duration(session.MonotonicNow() - begins)), ClockNS: begins, Host: host, Program: o.subject.program(), Arguments: o.subject.arguments(),
+		Created: time.Now().Add(-time.Duration(session.MonotonicNow() - begins)), ClockNS: begins, Host: host,
+		Program: o.subject.programPath(), Arguments: o.subject.programArguments(),
 		Policy: setup.Policy.PolicyName(), Limits: values, Auto: setup.Auto, Tags: setup.Tags.String(),
 		Scrub: scrub, DeviceMemory: setup.Memory, Environment: environment, Attached: o.subject.Attached,
 		Identity: o.subject.identityForFleet(),
@@ -284,8 +285,8 @@ func (o *Outputs) WriteSummary(last *stats.Snapshot, about func(*stats.Snapshot)
 	}
 }
 
-// SayResults says where there was no pool, what the simulations found, where the trace is, and what Complete returned.
-func (o *Outputs) SayResults(last *stats.Snapshot, messages []string) {
+// SayResultsAndMessages says where there was no pool, what the simulations found, where the trace is, and what Complete returned.
+func (o *Outputs) SayResultsAndMessages(last *stats.Snapshot, messages []string) {
 	if u := last.Unpooled; u.Times > 0 {
 		o.Notes.Add(fmt.Sprintf("no pool in %s: %s", units.Plural(u.Times, "process", "processes"), u.Why))
 	}

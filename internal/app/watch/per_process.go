@@ -70,7 +70,7 @@ func (s *perProcess) Append(r *wire.Record) error {
 	}
 	f.now = max(f.now, r.Time)
 	if err := f.writer.Append(r); err != nil {
-		s.abandonFile(r.Process, err)
+		s.abandonProcessFile(r.Process, err)
 	}
 	return nil
 }
@@ -91,9 +91,9 @@ func (s *perProcess) createFile(r *wire.Record) {
 		s.noteFailure(err)
 		return
 	}
-	if _, known := s.model.SummarizeProcessSinceLast(r.Process); known {
+	if _, known := s.model.SummarizeProcessSinceLastCall(r.Process); known {
 		w.SetSummarizer(func() recording.Summary {
-			interval, _ := s.model.SummarizeProcessSinceLast(r.Process)
+			interval, _ := s.model.SummarizeProcessSinceLastCall(r.Process)
 			return interval
 		})
 	}
@@ -129,8 +129,8 @@ func (s *perProcess) noteFailure(err error) {
 	}
 }
 
-// abandonFile ends a file that can no longer be written. What is in it is complete.
-func (s *perProcess) abandonFile(process uint32, err error) {
+// abandonProcessFile ends a file that can no longer be written. What is in it is complete.
+func (s *perProcess) abandonProcessFile(process uint32, err error) {
 	f := s.open[process]
 	delete(s.open, process)
 	s.closed += f.writer.Bytes()
@@ -142,7 +142,7 @@ func (s *perProcess) abandonFile(process uint32, err error) {
 func (s *perProcess) Flush() error {
 	for process, f := range s.open {
 		if err := f.writer.Flush(); err != nil {
-			s.abandonFile(process, err)
+			s.abandonProcessFile(process, err)
 		}
 	}
 	return nil
@@ -164,11 +164,11 @@ func (s *perProcess) Ended(process uint32, status session.Status) {
 		return
 	}
 	exit := ReportedExit(status)
-	s.completeFile(process, f, recording.Footer{Status: exit.Status, Signal: exit.Signal})
+	s.completeProcessFile(process, f, recording.Footer{Status: exit.Status, Signal: exit.Signal})
 }
 
-// completeFile ends a file.
-func (s *perProcess) completeFile(process uint32, f *processFile, footer recording.Footer) {
+// completeProcessFile ends a file.
+func (s *perProcess) completeProcessFile(process uint32, f *processFile, footer recording.Footer) {
 	delete(s.open, process)
 	footer.Lost, footer.EndedNS = f.lost, f.now
 	err := f.writer.Close(footer)
@@ -181,7 +181,7 @@ func (s *perProcess) completeFile(process uint32, f *processFile, footer recordi
 // Close implements output: it completes the files of processes that are still running. The footer is that of the whole.
 func (s *perProcess) Close(recording.Footer) error {
 	for process, f := range s.open {
-		s.completeFile(process, f, recording.Footer{Status: -1, Cut: true})
+		s.completeProcessFile(process, f, recording.Footer{Status: -1, Cut: true})
 	}
 	switch {
 	case s.failed == 0:

@@ -20,7 +20,7 @@ import (
 
 func TestRecordedEnvironment(t *testing.T) {
 	long := strings.Repeat("x", 5000)
-	got := recordedVariables([]string{
+	got := variablesToRecord([]string{
 		"POCL_DEVICES=cpu", "CUDA_VISIBLE_DEVICES=", "LD_LIBRARY_PATH=" + long, "SECRET=x", "AWS_CL_KEY=x", "CUDA_KEY=x", "HOME=/root",
 		"CL_X=\xff", "nothing", "GPUMEMTOP_POLICY=slab=1", "CL_API_KEY=x", "OPENCL_token=x", "POCL_PASSWORD=x", "OCL_WIDE=" + strings.Repeat("é", 600),
 	})
@@ -35,7 +35,7 @@ func TestRecordedEnvironment(t *testing.T) {
 	for i := range 1000 {
 		many = append(many, fmt.Sprintf("CL_%d=", i))
 	}
-	if n := len(recordedVariables(many)); n != recordedMax {
+	if n := len(variablesToRecord(many)); n != recordedMax {
 		t.Errorf("%d variables kept", n)
 	}
 }

@@ -44,8 +44,8 @@ func findProcesses(values []string) ([]process, error) {
 	return processes, nil
 }
 
-// notShownError explains why /proc does not show a process. The kernel may know it all the same.
-func notShownError(pid int) error {
+// hiddenProcessError explains why /proc does not show a process. The kernel may know it all the same.
+func hiddenProcessError(pid int) error {
 	if pid <= math.MaxInt32 && !errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
 		return fmt.Errorf("process %d exists, but /proc does not show it: mount /proc, or, where it hides other users' processes (hidepid), run as its user or with CAP_SYS_PTRACE", pid)
 	}
@@ -56,7 +56,7 @@ func findProcess(pid int) (process, error) {
 	t := process{pid: pid}
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
-		return t, notShownError(pid)
+		return t, hiddenProcessError(pid)
 	}
 	if err != nil {
 		return t, fmt.Errorf("read the status of process %d: %w", pid, err)

@@ -14,7 +14,7 @@ func TestHiddenProcessHasItsOwnMessage(t *testing.T) {
 		math.MaxInt32:       "no process has the id 2147483647",
 		1<<32 + os.Getpid(): "no process has the id ", // the kernel would look at the lower half alone
 	} {
-		if err := notShownError(pid); !strings.Contains(err.Error(), want) {
+		if err := hiddenProcessError(pid); !strings.Contains(err.Error(), want) {
 			t.Errorf("%d: %v", pid, err)
 		}
 	}

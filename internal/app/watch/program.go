@@ -90,7 +90,7 @@ func (r *runner) Start() (ended <-chan struct{}, err error) {
 	}
 	tap = r.withExperimenter(tap)
 	var periods *periods
-	if setup.loadsCore() {
+	if setup.loadsPoolLibrary() {
 		periods = newPeriods(tap)
 		tap = periods
 	}

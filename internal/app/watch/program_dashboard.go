@@ -21,7 +21,7 @@ func (r *runner) ShowDashboard() {
 	defer cancel()
 	detached := false
 	err := r.screen.Show(ctx, ui.Options{
-		Source:      r.model.Published,
+		Source:      r.model.PublishedSnapshot,
 		App:         r.programState,
 		Output:      r.session.OutputSince,
 		Curve:       r.simulations.Curve,
@@ -29,12 +29,12 @@ func (r *runner) ShowDashboard() {
 		WhatIf:      r.simulations.Replay(),
 		SetLimit:    r.session.SetLimit,
 		ParseLimit:  parseLimitValue,
-		Save:        saveLimits,
-		SetPolicy:   r.setPolicy,
+		Save:        saveLimitsFile,
+		SetPolicy:   r.switchPolicy,
 		Record:      r.session.ToggleRecording,
 		Measure:     r.toggleExperiment,
 		Policies:    policiesToSwitchTo(),
-		Adopt:       r.adoptGhost,
+		Adopt:       r.adoptGhostConfiguration,
 		Type:        r.session.TypeKeys,
 		Signal:      r.session.SignalProgram,
 		Detach:      func() { detached = true }, // the run goes on when the dashboard closes
@@ -93,10 +93,10 @@ func (r *runner) programState() ui.App {
 	return app
 }
 
-// setPolicy switches to another policy, with the present limits as far as it has them.
-func (r *runner) setPolicy(name string) (sequence uint64, err error) {
+// switchPolicy switches to another policy, with the present limits as far as it has them.
+func (r *runner) switchPolicy(name string) (sequence uint64, err error) {
 	var present []allocator.Setting
-	s := r.model.Published()
+	s := r.model.PublishedSnapshot()
 	for i := range s.Limits {
 		present = append(present, allocator.Setting{Name: s.Limits[i].Name, Value: s.Limits[i].Text})
 	}
@@ -104,9 +104,9 @@ func (r *runner) setPolicy(name string) (sequence uint64, err error) {
 	return r.session.SetPolicy(name, allocator.CarriedSettings(s.Policy, present, name))
 }
 
-// adoptGhost switches to the configuration of a ghost.
-func (r *runner) adoptGhost(name string) (sequence uint64, err error) {
-	c, known := r.simulations.Ghosts.Configuration(name)
+// adoptGhostConfiguration switches to the configuration of a ghost.
+func (r *runner) adoptGhostConfiguration(name string) (sequence uint64, err error) {
+	c, known := r.simulations.Ghosts.ConfigurationOfGhost(name)
 	if !known {
 		return 0, fmt.Errorf("no simulated configuration %q", name)
 	}
@@ -122,11 +122,11 @@ func (r *runner) HostForViewers() (path string, host remote.Host, remove func())
 			app := r.programState()
 			return remote.State{PID: app.PID, State: app.State, Status: app.Status}
 		},
-		Output: r.session.OutputSince, SetLimit: r.session.SetLimit, SetPolicy: r.setPolicy, Record: r.session.ToggleRecording,
+		Output: r.session.OutputSince, SetLimit: r.session.SetLimit, SetPolicy: r.switchPolicy, Record: r.session.ToggleRecording,
 		Measure: r.toggleExperiment,
 	}
 	if r.simulations.Ghosts != nil {
-		host.Adopt = r.adoptGhost
+		host.Adopt = r.adoptGhostConfiguration
 	}
 	return r.session.ViewPath(), host, func() {}
 }

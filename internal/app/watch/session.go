@@ -60,8 +60,8 @@ func isSessionOver(err error) bool {
 	return slices.ContainsFunc([]error{unix.ECONNREFUSED, unix.ENOENT, unix.ECONNRESET, io.EOF}, func(e error) bool { return errors.Is(err, e) })
 }
 
-// nameText names a session.
-func (f *found) nameText() string {
+// sessionName names a session.
+func (f *found) sessionName() string {
 	text := fmt.Sprintf("%d %s", f.client.About.PID, callsite.BaseName(f.client.About.Program))
 	if f.client.About.Child != 0 {
 		text += fmt.Sprintf(" (pid %d)", f.client.About.Child)
@@ -114,7 +114,7 @@ func chooseSession(list []found, silent []string, name string) (*found, error) {
 	}
 	var names []string
 	for i := range list {
-		names = append(names, list[i].nameText())
+		names = append(names, list[i].sessionName())
 	}
 	if len(fit) == 0 {
 		return nil, fmt.Errorf("no session is %q, only: %s%s", name, strings.Join(names, ", "), others)
@@ -149,7 +149,9 @@ func (s *otherSession) Check(w *Watch) (err error) {
 }
 
 // ShowDashboard implements Source.
-func (s *otherSession) ShowDashboard() { s.showUntilSignal(viewerOptions(s.chosen.client, s.readOnly)) }
+func (s *otherSession) ShowDashboard() {
+	s.showDashboardUntilSignal(sessionViewerOptions(s.chosen.client, s.readOnly))
+}
 
 // Close implements Source.
 func (s *otherSession) Close() {
@@ -158,8 +160,8 @@ func (s *otherSession) Close() {
 	}
 }
 
-// viewerOptions connect the dashboard with a session.
-func viewerOptions(c *remote.Client, readOnly bool) ui.Options {
+// sessionViewerOptions connect the dashboard with a session.
+func sessionViewerOptions(c *remote.Client, readOnly bool) ui.Options {
 	o := ui.Options{
 		Viewer: true, Source: c.AskForState, Attached: c.About.Attached, ReadOnly: readOnly || c.About.Fixed,
 		App: func() ui.App {
@@ -176,7 +178,7 @@ func viewerOptions(c *remote.Client, readOnly bool) ui.Options {
 	if o.Attached || o.ReadOnly {
 		return o
 	}
-	o.ParseLimit, o.Save, o.Policies = parseLimitValue, saveLimits, policiesToSwitchTo()
+	o.ParseLimit, o.Save, o.Policies = parseLimitValue, saveLimitsFile, policiesToSwitchTo()
 	o.SetLimit = func(name, value string) (uint64, error) { return c.RequestChange("limit " + name + " " + value) }
 	o.SetPolicy = func(name string) (uint64, error) { return c.RequestChange("policy " + name) }
 	o.Record = func() (string, error) {

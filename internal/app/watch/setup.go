@@ -151,8 +151,8 @@ func (s *Setup) namingOptions(notes *console.Notes) symbol.Options {
 // entryBytes is what we take for a buffer or a block of the program, with what counts it.
 const entryBytes = 600
 
-// mostHeapEntries is how many buffers and blocks are followed at once.
-func (s *Setup) mostHeapEntries() int { return int(s.Budget / 2 / entryBytes) }
+// maxHeapEntries is how many buffers and blocks are followed at once.
+func (s *Setup) maxHeapEntries() int { return int(s.Budget / 2 / entryBytes) }
 
 // readScrubAndDeviceMemory reads --scrub and --device-memory.
 func (s *Setup) readScrubAndDeviceMemory(o *SetupOptions) error {
@@ -184,8 +184,8 @@ func (s *Setup) Configuration() replay.Configuration {
 	return replay.Configuration{Policy: s.Policy.PolicyName(), Settings: s.Settings}
 }
 
-// loadsCore reports whether the library that pools is loaded into the program.
-func (s *Setup) loadsCore() bool { return s.Policy.PolicyName() != "none" || s.Measure.Now }
+// loadsPoolLibrary reports whether the library that pools is loaded into the program.
+func (s *Setup) loadsPoolLibrary() bool { return s.Policy.PolicyName() != "none" || s.Measure.Now }
 
 // WireConfig returns the settings in the form that the program's shim reads. onDemand: where nothing is recorded, the user may
 // start that later.
@@ -206,7 +206,7 @@ func (s *Setup) WireConfig(recorded, onDemand bool) wire.Config {
 		patience, uses = recordingPatience, wire.UsesAlways
 	}
 	return wire.Config{
-		Tags: s.Tags, StackDepth: s.Depth, Pooling: s.loadsCore(), NoRelief: s.NoRelief,
+		Tags: s.Tags, StackDepth: s.Depth, Pooling: s.loadsPoolLibrary(), NoRelief: s.NoRelief,
 		Policy: s.Policy.PolicyName(), Limits: strings.Join(texts, ","),
 		Wait: patience, Ungated: s.Ungated, Spill: s.Spill, Eager: s.Eager, CopyMin: copyMin, Scrub: s.Scrub, DeviceMemory: s.Memory, AnswerFree: s.Free,
 		// Most events are uses, and the dashboard needs few of them.
@@ -260,8 +260,8 @@ const (
 	recordedValueMax = 1024 // bytes; longer values are cut
 )
 
-// recordedVariables returns the variables that a recording keeps.
-func recordedVariables(environment []string) map[string]string {
+// variablesToRecord returns the variables that a recording keeps.
+func variablesToRecord(environment []string) map[string]string {
 	kept := map[string]string{}
 	for _, variable := range environment {
 		name, value, _ := strings.Cut(variable, "=")

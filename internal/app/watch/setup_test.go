@@ -53,7 +53,7 @@ func TestNamelessFiles(t *testing.T) {
 func TestMemoryBudget(t *testing.T) {
 	for text, want := range map[string]int64{"": 512 << 20, "128MiB": 128 << 20, "2G": 2 << 30, "127MiB": 0, "much": 0, "15EiB": 0} {
 		s, err := NewSetup(&SetupOptions{PolicyChoice: PolicyChoice{Policy: "none"}, Tags: "stack", Depth: 8, Scrub: "none", MemoryBudget: text})
-		if (err == nil) != (want > 0) || err == nil && (s.Budget != want || int64(s.mostHeapEntries())*entryBytes > want/2) {
+		if (err == nil) != (want > 0) || err == nil && (s.Budget != want || int64(s.maxHeapEntries())*entryBytes > want/2) {
 			t.Errorf("%q: %v, %+v", text, err, s)
 		}
 	}

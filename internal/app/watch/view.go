@@ -39,9 +39,9 @@ type viewed struct {
 	read    atomic.Pointer[trial.Tape]
 }
 
-// View shows a recording until the user leaves the dashboard, or writes a film of it, to stdout if its path is "-". The error
-// carries a status if a signal ended it.
-func View(stdout io.Writer, o *ViewOptions, path string) error {
+// ShowRecording shows a recording until the user leaves the dashboard, or writes a film of it, to stdout if its path is "-".
+// The error carries a status if a signal ended it.
+func ShowRecording(stdout io.Writer, o *ViewOptions, path string) error {
 	if o.Film.Path != "" {
 		return o.writeFilm(stdout, path)
 	}
@@ -67,7 +67,7 @@ func (v *viewed) ShowDashboard() {
 	}
 	curve := newBackgroundCurve(v.path)
 	defer curve.endMeasuring()
-	v.showUntilSignal(ui.Options{
+	v.showDashboardUntilSignal(ui.Options{
 		Curve: curve.curveOrProgress, Replay: (&trial.Replayer{Tape: v.findingsTape}).Replay, WhatIf: (&trial.Replayer{Tape: v.findingsTape}).Replay, Moment: v.viewer.MomentAt, At: at, ReadOnly: true, Attached: v.viewer.Header().Attached,
 	})
 }
@@ -128,7 +128,7 @@ func openRecording(path string) (*timeline.Viewer, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("read the summaries of %s: %w", path, err), reader.Close())
 	}
-	return timeline.NewViewer(reader, path, timeline.Options{Model: modelOptions, Slabs: newSlabMapper, Blocks: blocks}), nil
+	return timeline.NewViewer(reader, path, timeline.Options{Model: modelOptionsOfRecording, Slabs: newSlabMapper, Blocks: blocks}), nil
 }
 
 // readSummaries returns the blocks with their summaries, nil before format 3, which had none.
@@ -154,8 +154,8 @@ func newSlabMapper(header recording.Header) *replay.SlabMapper {
 	return replay.NewSlabMapper(*c, header.DeviceMemory)
 }
 
-// modelOptions returns what a model of a recording knows before the first event.
-func modelOptions(header recording.Header) stats.Options {
+// modelOptionsOfRecording returns what a model of a recording knows before the first event.
+func modelOptionsOfRecording(header recording.Header) stats.Options {
 	return stats.Options{
 		Program: header.Program, Arguments: header.Arguments, Policy: header.Policy, App: header.App,
 		Limits: stats.PolicyLimits(header.Policy, header.Limits), LimitsOf: stats.DefaultLimits, Auto: header.Auto,

@@ -44,7 +44,7 @@ func (m *background) endMeasuring() {
 
 // curveOrProgress returns the curve, or the progress. It returns at once.
 func (m *background) curveOrProgress() *view.Curve {
-	m.begin.Do(func() { m.ends.Go(m.measureAndPublish) })
+	m.begin.Do(func() { m.ends.Go(m.measureAndPublishCurve) })
 	select {
 	case m.shows <- struct{}{}:
 	default:
@@ -52,7 +52,7 @@ func (m *background) curveOrProgress() *view.Curve {
 	return m.result.Load()
 }
 
-func (m *background) measureAndPublish() {
+func (m *background) measureAndPublishCurve() {
 	c, err := m.measureCurve()
 	switch {
 	case m.ctx.Err() != nil: // the dashboard is closed
@@ -70,7 +70,7 @@ func (m *background) measureCurve() (c *curve.Measurement, err error) {
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
 	h := reader.Header()
-	return MeasureCurve(&playedFile{Reader: reader, of: m, seen: time.Now()}, &h)
+	return MeasureHitRateCurve(&playedFile{Reader: reader, of: m, seen: time.Now()}, &h)
 }
 
 // playedFile is the recording as it is read for the curve.
@@ -118,8 +118,8 @@ func (s *playedFile) publishProgressOrPause() error {
 	return m.ctx.Err()
 }
 
-// MeasureCurve computes the hit rate by cache limit of a recording. One without a pool has no present limit.
-func MeasureCurve(src recording.Source, h *recording.Header) (*curve.Measurement, error) {
+// MeasureHitRateCurve computes the hit rate by cache limit of a recording. One without a pool has no present limit.
+func MeasureHitRateCurve(src recording.Source, h *recording.Header) (*curve.Measurement, error) {
 	policy, settings := configurationOfCurve(h.Policy, limitsOfRecording(h))
 	m, err := curve.MeasureCurve(src, policy, settings)
 	if err == nil && policy != h.Policy {

@@ -41,7 +41,7 @@ func TestCurveOfARecording(t *testing.T) {
 	}
 	defer reader.Close() //nolint:errcheck // only read
 	h := reader.Header()
-	want, err := MeasureCurve(reader, &h)
+	want, err := MeasureHitRateCurve(reader, &h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestCurveOfARecordingWithoutAPool(t *testing.T) {
 	}
 	defer reader.Close() //nolint:errcheck // only read
 	h := reader.Header()
-	if c, err := MeasureCurve(reader, &h); err != nil || c.Present != 0 {
+	if c, err := MeasureHitRateCurve(reader, &h); err != nil || c.Present != 0 {
 		t.Errorf("%+v, %v", c, err)
 	}
 }

@@ -94,7 +94,7 @@ func FollowSource(o *Options, source Source) error {
 	defer console.CallOnSignalAfter(ended, disk.StopWaiting)()
 	end := source.Wait()
 	stopServing()
-	return w.writeReport(&end, failures)
+	return w.completeFilesAndReport(&end, failures)
 }
 
 // openScreen opens the terminal, but not where a program and its reader in a pipeline write to it: what the reader prints would
@@ -156,7 +156,7 @@ func (w *Watch) serveViewers() (stop func()) {
 	if path == "" {
 		return func() {}
 	}
-	host.Snapshot = w.model.Published
+	host.Snapshot = w.model.PublishedSnapshot
 	if w.screen != nil {
 		host.Curve = w.simulations.Curve
 	}
@@ -183,19 +183,19 @@ func (w *Watch) showDashboard() {
 	}
 }
 
-// writeReport completes the files and writes the figures. It returns the error that Run ends with.
-func (w *Watch) writeReport(end *End, failures *Failures) error {
+// completeFilesAndReport completes the files and writes the figures. It returns the error that Run ends with.
+func (w *Watch) completeFilesAndReport(end *End, failures *Failures) error {
 	if w.subject == nil {
 		return end.Err
 	}
 	messages := w.outputs.CompleteFiles(end.Last, end.Exit, end.Cut)
-	failures.WriteRemaining(end.Last)
+	failures.WriteRemainingPostMortems(end.Last)
 	w.monitor.PublishLastFigures(end.Last)
 	w.outputs.WriteSummary(end.Last, end.Summary)
 	if end.Hint != "" {
 		w.notes.Add(end.Hint)
 	}
-	w.outputs.SayResults(end.Last, messages)
+	w.outputs.SayResultsAndMessages(end.Last, messages)
 	if end.Err == nil && w.outputs.Partial {
 		return console.NewExit(console.StatusFailed, nil)
 	}

@@ -25,8 +25,8 @@ func ChooseSites(names *callsite.Names, pattern *regexp.Regexp) *Choice {
 	return &Choice{names: names, pattern: pattern, known: map[siteKey]bool{}}
 }
 
-// ReadNamesAndChoose is ChooseSites with the names of a source, which it reads only if there is a pattern.
-func ReadNamesAndChoose(src recording.Source, pattern *regexp.Regexp) (*Choice, error) {
+// ReadNamesAndChooseSites is ChooseSites with the names of a source, which it reads only if there is a pattern.
+func ReadNamesAndChooseSites(src recording.Source, pattern *regexp.Regexp) (*Choice, error) {
 	names := callsite.NewNames()
 	if pattern != nil {
 		var err error
@@ -37,8 +37,8 @@ func ReadNamesAndChoose(src recording.Source, pattern *regexp.Regexp) (*Choice, 
 	return ChooseSites(names, pattern), nil
 }
 
-// Includes reports whether a call site of a process is selected.
-func (c *Choice) Includes(process, tag uint32) bool {
+// IncludesSite reports whether a call site of a process is selected.
+func (c *Choice) IncludesSite(process, tag uint32) bool {
 	if c.pattern == nil {
 		return true
 	}

@@ -72,7 +72,7 @@ func NewLayout() *Layout {
 	return &Layout{ranges: map[rangeKey]*Range{}, arenas: map[arenaKey]*arena{}, next: first}
 }
 
-func keyOf(p *heap.Process, o *heap.Object) rangeKey {
+func rangeKeyOf(p *heap.Process, o *heap.Object) rangeKey {
 	if o.Block != 0 {
 		return rangeKey{p.Number, false, o.Block}
 	}
@@ -80,7 +80,9 @@ func keyOf(p *heap.Process, o *heap.Object) rangeKey {
 }
 
 // RangeOfObject returns the range of an object that owns memory, nil if it has none yet.
-func (l *Layout) RangeOfObject(p *heap.Process, o *heap.Object) *Range { return l.ranges[keyOf(p, o)] }
+func (l *Layout) RangeOfObject(p *heap.Process, o *heap.Object) *Range {
+	return l.ranges[rangeKeyOf(p, o)]
+}
 
 // RangeOfBlock returns the range of a block, nil if it has none yet.
 func (l *Layout) RangeOfBlock(p *heap.Process, number uint64) *Range {
@@ -89,7 +91,7 @@ func (l *Layout) RangeOfBlock(p *heap.Process, number uint64) *Range {
 
 // PlaceObject gives a range to an object that has none.
 func (l *Layout) PlaceObject(p *heap.Process, o *heap.Object, part bool) *Range {
-	r := &Range{Size: o.Granted, Process: p.Number, key: keyOf(p, o)}
+	r := &Range{Size: o.Granted, Process: p.Number, key: rangeKeyOf(p, o)}
 	l.ranges[r.key] = r
 	if part && r.Size > 0 && l.placeInSlab(r, l.arenaOfClass(p.Number, o.Scope, o.Access)) {
 		return r
@@ -218,7 +220,7 @@ func (r *Range) joinPiece(g gap) {
 
 // allocateAddress returns an address for a number of bytes.
 func (l *Layout) allocateAddress(size uint64) uint64 {
-	class := widthBits(size)
+	class := sizeExponent(size)
 	if n := len(l.free[class]); n > 0 {
 		addr := l.free[class][n-1]
 		l.free[class] = l.free[class][:n-1]
@@ -230,9 +232,9 @@ func (l *Layout) allocateAddress(size uint64) uint64 {
 }
 
 func (l *Layout) releaseAddress(addr, size uint64) {
-	class := widthBits(size)
+	class := sizeExponent(size)
 	l.free[class] = append(l.free[class], addr)
 }
 
-// widthBits returns the exponent of the power of two that a range of size bytes takes.
-func widthBits(size uint64) int { return bits.Len64(min(max(size, alignment), widest) - 1) }
+// sizeExponent returns the exponent of the power of two that a range of size bytes takes.
+func sizeExponent(size uint64) int { return bits.Len64(min(max(size, alignment), widest) - 1) }

@@ -130,10 +130,10 @@ func TestChoice(t *testing.T) {
 	r.Kind, r.Tag = wire.KindSite, 1
 	names.AddRecord(&r)
 	c := common.ChooseSites(names, regexp.MustCompile(`a\.c:7`))
-	if !c.Includes(1, 1) || c.Includes(2, 1) || c.Includes(1, 2) || !c.Includes(1, 1) {
+	if !c.IncludesSite(1, 1) || c.IncludesSite(2, 1) || c.IncludesSite(1, 2) || !c.IncludesSite(1, 1) {
 		t.Error("the pattern a.c:7 matches other than tag 1 of process 1")
 	}
-	if c := common.ChooseSites(names, nil); !c.Includes(1, 2) {
+	if c := common.ChooseSites(names, nil); !c.IncludesSite(1, 2) {
 		t.Error("no pattern matches not all")
 	}
 }

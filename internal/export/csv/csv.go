@@ -107,8 +107,8 @@ func formatSeconds(ns int64) string {
 
 func formatInt(n int64) string { return strconv.FormatInt(n, 10) }
 
-// formatOrEmpty returns the formatted number, or nothing for an unknown one.
-func formatOrEmpty(n *int64, format func(int64) string) string {
+// formatIfKnown returns the formatted number, or nothing for an unknown one.
+func formatIfKnown(n *int64, format func(int64) string) string {
 	if n == nil {
 		return ""
 	}

@@ -120,8 +120,8 @@ func ofSamples(t rapid.TB, records []wire.Record) (f figures) {
 // TestTablesAddUp recomputes the model's figures of random runs of one process.
 func TestTablesAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		records := randomrun.Records(rapid.Uint64().Draw(t, "seed"), 1, rapid.IntRange(0, 150).Draw(t, "steps"))
-		s := exportrun.Model(records)
+		records := randomrun.MakeRunWithoutSlabs(rapid.Uint64().Draw(t, "seed"), 1, rapid.IntRange(0, 150).Draw(t, "steps"))
+		s := exportrun.SnapshotOf(records)
 		want := figures{int64(s.Totals.Hits), int64(s.Totals.Misses), int64(s.Totals.InUse), int64(s.Totals.LiveBuffers), int64(s.Totals.PeakInUse)}
 		if have := ofEvents(t, records); have != want {
 			t.Errorf("events say %+v, the model %+v", have, want)
@@ -171,7 +171,7 @@ func TestFieldsOfUsesFollowTheCommand(t *testing.T) {
 }
 
 func TestLines(t *testing.T) {
-	records := randomrun.Records(1, 1, 50)
+	records := randomrun.MakeRunWithoutSlabs(1, 1, 50)
 	site := wire.Record{Process: 1, Event: wire.Event{Time: records[0].Time, Kind: wire.KindSite, Tag: 1}, Payload: []byte("-[A b:\"c\", d]\ta.m\t0\t\n")}
 	records = append([]wire.Record{site}, records[10:]...) // without what introduces the process
 	for _, name := range Tables {
@@ -222,7 +222,7 @@ func FuzzText(f *testing.F) {
 }
 
 func TestErrors(t *testing.T) {
-	list := randomrun.Records(1, 1, 5000)
+	list := randomrun.MakeRunWithoutSlabs(1, 1, 5000)
 	for _, name := range Tables {
 		for _, left := range []int{0, 100, 9000} {
 			if err := WriteTable(&records.Full{Left: left}, name, &randomrun.Tape{Records: list}, options()); !errors.Is(err, records.ErrFull) {
@@ -236,7 +236,7 @@ func TestErrors(t *testing.T) {
 }
 
 func BenchmarkEvents(b *testing.B) {
-	records := randomrun.Records(1, 4, 500_000)
+	records := randomrun.MakeRunWithoutSlabs(1, 4, 500_000)
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := WriteTable(io.Discard, "events", &randomrun.Tape{Records: records}, options()); err != nil {

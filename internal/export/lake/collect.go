@@ -204,7 +204,7 @@ func (c *collector) addProcess(number uint32, r *tables.Process) error {
 
 // finishRows adds the model's figures and findings, and orders the rows.
 func (c *collector) finishRows(names *callsite.Names) []*Rows {
-	s := c.model.Publish()
+	s := c.model.PublishSnapshot()
 	for i := range s.Processes {
 		m := &s.Processes[i]
 		p := c.rows[m.Number]

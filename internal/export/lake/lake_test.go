@@ -24,7 +24,7 @@ func header() recording.Header {
 // TestRowsAgreeWithTheModel compares the rows with what screens show of the same records.
 func TestRowsAgreeWithTheModel(t *testing.T) {
 	for seed := range uint64(8) {
-		records := randomrun.Records(seed, 1+int(seed%3), 2000)
+		records := randomrun.MakeRunWithoutSlabs(seed, 1+int(seed%3), 2000)
 		rows, err := CollectRows(&randomrun.Tape{Records: records}, header())
 		if err != nil {
 			t.Fatal(err)
@@ -33,7 +33,7 @@ func TestRowsAgreeWithTheModel(t *testing.T) {
 		for i := range records {
 			m.Apply(&records[i])
 		}
-		s := m.Publish()
+		s := m.PublishSnapshot()
 		if len(rows) != len(s.Processes) {
 			t.Fatalf("%d processes, want %d", len(rows), len(s.Processes))
 		}
@@ -49,7 +49,7 @@ func TestRowsAgreeWithTheModel(t *testing.T) {
 				sum.Hits += site.Hits
 				sum.Misses += site.Misses
 				sum.Leaked += site.Leaked
-				if site.Idle < 0 || site.Idle > site.Held || site.PeakInUse > run.Figure(figures.PeakInUse) || site.Requested > site.Granted {
+				if site.Idle < 0 || site.Idle > site.Held || site.PeakInUse > run.ValueOfFigure(figures.PeakInUse) || site.Requested > site.Granted {
 					t.Errorf("%+v", site)
 				}
 			}
@@ -58,15 +58,17 @@ func TestRowsAgreeWithTheModel(t *testing.T) {
 				misses += miss.Count
 			}
 			want := []int64{int64(p.Totals.Hits), int64(p.Totals.Misses), int64(p.Totals.Misses), int64(p.Totals.PeakInUse), int64(p.Totals.PeakReserved), int64(p.Totals.Creates)}
-			if have := []int64{sum.Hits, sum.Misses, misses, run.Figure(figures.PeakInUse), run.Figure(figures.PeakReserved), run.Figure(figures.Creates)}; !reflect.DeepEqual(have, want) {
+			if have := []int64{sum.Hits, sum.Misses, misses, run.ValueOfFigure(figures.PeakInUse), run.ValueOfFigure(figures.PeakReserved),
+				run.ValueOfFigure(figures.Creates)}; !reflect.DeepEqual(have, want) {
 				t.Errorf("seed %d, process %d: %v, want %v", seed, i, have, want)
 			}
-			left := run.Figure(figures.InUse)
+			left := run.ValueOfFigure(figures.InUse)
 			if p.WasAborted() {
 				left = 0
 			}
-			if run.Figure(figures.Leaked) != sum.Leaked || sum.Leaked != left || len(r.Samples) > samplesMax+1 {
-				t.Errorf("leaked %d, %d of sites, in use %d; %d samples", run.Figure(figures.Leaked), sum.Leaked, run.Figure(figures.InUse), len(r.Samples))
+			if run.ValueOfFigure(figures.Leaked) != sum.Leaked || sum.Leaked != left || len(r.Samples) > samplesMax+1 {
+				t.Errorf("leaked %d, %d of sites, in use %d; %d samples", run.ValueOfFigure(figures.Leaked), sum.Leaked,
+					run.ValueOfFigure(figures.InUse), len(r.Samples))
 			}
 			findings += len(r.Findings)
 		}

@@ -100,8 +100,8 @@ func (f *File) SetFileOfRows(rows []*Rows) {
 // RunFigures are the figures that runs have as columns, with the names that figures.Figure.Lake gives.
 var RunFigures = slices.DeleteFunc(slices.Clone(figures.AllFigures()), func(f *figures.Figure) bool { return f.Lake == "" })
 
-// Figure returns one of RunFigures.
-func (r *Run) Figure(f *figures.Figure) int64 { return r.Figures[slices.Index(RunFigures, f)] }
+// ValueOfFigure returns one of RunFigures.
+func (r *Run) ValueOfFigure(f *figures.Figure) int64 { return r.Figures[slices.Index(RunFigures, f)] }
 
 // SetFlightFigures sets the figures that a flight log has. The others are 0.
 func (r *Run) SetFlightFigures(c *wire.FlightCounts) {

@@ -133,7 +133,7 @@ func (x *writer) addEvent(at int, e event) {
 
 func (x *writer) takeRecord(r *wire.Record) {
 	x.quiet = r.CarriedOver()
-	if e := r.AsCreate(); r.Kind == wire.KindCreate && e.Outcome() == wire.OutcomeFailed && x.choice.Includes(r.Process, e.Tag()) {
+	if e := r.AsCreate(); r.Kind == wire.KindCreate && e.Outcome() == wire.OutcomeFailed && x.choice.IncludesSite(r.Process, e.Tag()) {
 		x.addFailedCreate(r.Process, e)
 	}
 	x.heap.Apply(r)
@@ -165,11 +165,11 @@ func (x *writer) ObjectAllocated(p *heap.Process, o *heap.Object, _ *heap.Block)
 		r = x.layout.PlaceObject(p, o, o.Block != 0 && o.SubAllocation)
 		r.List = x.indexOfDeviceList(p.Number, o.Scope)
 		if r.Slab == nil {
-			x.addSegment(r, segmentAlloc, o.Tag)
+			x.addSegmentEvent(r, segmentAlloc, o.Tag)
 		}
 	}
-	x.addFreeCompleted(r)
-	if x.choice.Includes(p.Number, o.Tag) {
+	x.addFreeCompletedEvent(r)
+	if x.choice.IncludesSite(p.Number, o.Tag) {
 		x.addEvent(r.List, event{action: alloc, addr: r.Addr, size: r.Size, tag: o.Tag})
 	}
 }
@@ -180,12 +180,12 @@ func (x *writer) MemoryFreed(p *heap.Process, o *heap.Object, _ heap.How) {
 	if !o.Owns || r == nil {
 		return
 	}
-	if x.choice.Includes(p.Number, o.Tag) {
+	if x.choice.IncludesSite(p.Number, o.Tag) {
 		x.addEvent(r.List, event{action: freeRequested, addr: r.Addr, size: r.Size, tag: o.Tag})
 		r.Pending, r.Tag = true, o.Tag
 	}
 	if o.Block == 0 {
-		x.addFreeCompleted(r)
+		x.addFreeCompletedEvent(r)
 		x.freeRange(r)
 	}
 }
@@ -196,28 +196,28 @@ func (x *writer) BlockPooled(p *heap.Process, b *heap.Block) {
 	case heap.Slab:
 		r := x.layout.PlaceSlab(p, b)
 		r.List = x.indexOfDeviceList(p.Number, b.Scope)
-		x.addSegment(r, segmentAlloc, 0)
+		x.addSegmentEvent(r, segmentAlloc, 0)
 	case heap.Cached:
-		x.addFreeCompleted(x.layout.RangeOfBlock(p, b.ID))
+		x.addFreeCompletedEvent(x.layout.RangeOfBlock(p, b.ID))
 	default: // its release completes when the block has cooled
 	}
 }
 
 // BlockCooled implements heap.Observer.
 func (x *writer) BlockCooled(p *heap.Process, b *heap.Block) {
-	x.addFreeCompleted(x.layout.RangeOfBlock(p, b.ID))
+	x.addFreeCompletedEvent(x.layout.RangeOfBlock(p, b.ID))
 }
 
 // BlockGone implements heap.Observer.
 func (x *writer) BlockGone(p *heap.Process, b *heap.Block) {
 	if r := x.layout.RangeOfBlock(p, b.ID); r != nil {
-		x.addFreeCompleted(r)
+		x.addFreeCompletedEvent(r)
 		x.freeRange(r)
 	}
 }
 
-// addFreeCompleted adds, once, the event that released memory is free.
-func (x *writer) addFreeCompleted(r *common.Range) {
+// addFreeCompletedEvent adds, once, the event that released memory is free.
+func (x *writer) addFreeCompletedEvent(r *common.Range) {
 	if r != nil && r.Pending {
 		r.Pending = false
 		x.addEvent(r.List, event{action: freeCompleted, addr: r.Addr, size: r.Size, tag: r.Tag})
@@ -226,12 +226,12 @@ func (x *writer) addFreeCompleted(r *common.Range) {
 
 func (x *writer) freeRange(r *common.Range) {
 	if gone := x.layout.FreeRange(r); gone != nil {
-		x.addSegment(gone, segmentFree, 0)
+		x.addSegmentEvent(gone, segmentFree, 0)
 	}
 }
 
-// addSegment adds the event that the driver gave memory, or got it back.
-func (x *writer) addSegment(r *common.Range, what action, tag uint32) {
+// addSegmentEvent adds the event that the driver gave memory, or got it back.
+func (x *writer) addSegmentEvent(r *common.Range, what action, tag uint32) {
 	l := x.traces[r.List]
 	if what == segmentAlloc {
 		l.reserved += r.Size

@@ -52,7 +52,7 @@ func traces(s dictOf) [][]dictOf {
 
 // gauges are what the model says of both processes, without their ends.
 func gauges(records []wire.Record) (inUse, requested, reserved, cooling uint64) {
-	s := exportrun.Model(records)
+	s := exportrun.SnapshotOf(records)
 	for i := range s.Processes {
 		t := &s.Processes[i].Totals
 		inUse, requested = inUse+t.InUse, requested+t.Requested
@@ -64,8 +64,8 @@ func gauges(records []wire.Record) (inUse, requested, reserved, cooling uint64) 
 // TestSnapshotOfAnyRunKeepsTheRules holds the snapshot of any run to the rules, and its figures to the model's at every event.
 func TestSnapshotOfAnyRunKeepsTheRules(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		records := exportrun.Run(rt)
-		data, report := write(rt, exportrun.Tape(records), Options{})
+		records := exportrun.DrawRun(rt)
+		data, report := write(rt, exportrun.NewTape(records), Options{})
 		s := read(rt, data)
 		var events, failed uint64
 		total := newViewer(true)
@@ -109,9 +109,9 @@ func TestSnapshotOfAnyRunKeepsTheRules(t *testing.T) {
 // TestInUseAtEveryStep cuts a run after each of its records: what the trace says is in use must be right each time.
 func TestInUseAtEveryStep(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		records := exportrun.Run(rt)
+		records := exportrun.DrawRun(rt)
 		records = records[:rapid.IntRange(0, len(records)).Draw(rt, "until")]
-		data, _ := write(rt, exportrun.Tape(records), Options{})
+		data, _ := write(rt, exportrun.NewTape(records), Options{})
 		var got uint64
 		for _, list := range traces(read(rt, data)) {
 			v := newViewer(true)
@@ -131,9 +131,9 @@ func TestInUseAtEveryStep(t *testing.T) {
 // TestRandomPart takes a part, and keeps few events: what ends may have begun before, nothing else changes.
 func TestRandomPart(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		records := exportrun.Run(rt)
+		records := exportrun.DrawRun(rt)
 		most := rapid.Uint64Range(1, 50).Draw(rt, "most")
-		src, _ := exportrun.Part(rt, records)
+		src, _ := exportrun.DrawEndPart(rt, records)
 		data, report := write(rt, src, Options{MaxEvents: most})
 		s := read(rt, data)
 		var kept uint64
@@ -249,8 +249,8 @@ func TestBrokenOff(t *testing.T) {
 // TestPythonReadsASnapshot lets the real reader of pickles load a snapshot.
 func TestPythonReadsASnapshot(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.pickle")
-	records := append(short(), exportrun.Churn(3000)...)
-	data, report := write(t, exportrun.Tape(records), Options{})
+	records := append(short(), exportrun.ChurnRecords(3000)...)
+	data, report := write(t, exportrun.NewTape(records), Options{})
 	if err := os.WriteFile(file, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestPythonReadsASnapshot(t *testing.T) {
 
 // FuzzWrite gives it nonsense: the result can be read, and has no number that is too large.
 func FuzzWrite(f *testing.F) {
-	exportrun.Fuzz(f, func(t *testing.T, src recording.Source, most uint64) {
+	exportrun.FuzzExport(f, func(t *testing.T, src recording.Source, most uint64) {
 		pickled, _ := write(t, src, Options{MaxEvents: most})
 		if _, err := unpickle(pickled); err != nil {
 			t.Fatal(err)
@@ -275,7 +275,7 @@ func FuzzWrite(f *testing.F) {
 }
 
 func BenchmarkWrite(b *testing.B) {
-	exportrun.Bench(b, func(w io.Writer, src recording.Source) error {
+	exportrun.BenchExport(b, func(w io.Writer, src recording.Source) error {
 		_, err := WriteSnapshot(w, src, Options{})
 		return err
 	})

@@ -180,12 +180,12 @@ func (p *out) writeSegment(s *segment) {
 		p.writeNumberItem("stream", 0)
 		p.writeTextItem("segment_type", s.kind)
 		p.writeText("blocks")
-		p.writeBlocks(s)
+		p.writePieces(s)
 	})
 }
 
-// writeBlocks writes the pieces of a segment without gaps.
-func (p *out) writeBlocks(s *segment) {
+// writePieces writes the pieces of a segment without gaps.
+func (p *out) writePieces(s *segment) {
 	process := p.x.traces[s.list].process
 	p.writeList(func(item func()) {
 		at := s.addr
@@ -244,11 +244,11 @@ func (x *writer) sortedSegments() []*segment {
 	}
 	for _, p := range x.heap.Processes() {
 		for _, b := range p.Blocks() {
-			x.addToSegment(of, x.layout.RangeOfBlock(p, b.ID), x.describeBlock(p, b))
+			x.addToSegment(of, x.layout.RangeOfBlock(p, b.ID), x.stateOfBlock(p, b))
 		}
 		for _, o := range p.Objects() {
 			if o.Owns && o.Block == 0 {
-				x.addToSegment(of, x.layout.RangeOfObject(p, o), x.describeObject(p, o))
+				x.addToSegment(of, x.layout.RangeOfObject(p, o), x.stateOfObject(p, o))
 			}
 		}
 	}
@@ -281,18 +281,18 @@ func (x *writer) addToSegment(of func(*common.Range) *segment, r *common.Range, 
 	s.blocks = append(s.blocks, b)
 }
 
-// describeBlock returns a block with its state; gather changes that if its release is pending.
-func (x *writer) describeBlock(p *heap.Process, b *heap.Block) block {
+// stateOfBlock returns a block with its state; gather changes that if its release is pending.
+func (x *writer) stateOfBlock(p *heap.Process, b *heap.Block) block {
 	if b.State == heap.InUse {
 		if o := p.Object(b.Owner); o != nil && o.Owns && o.Block == b.ID {
-			return x.describeObject(p, o)
+			return x.stateOfObject(p, o)
 		}
 	}
 	return block{state: inactive}
 }
 
-func (x *writer) describeObject(p *heap.Process, o *heap.Object) block {
-	if !x.choice.Includes(p.Number, o.Tag) {
+func (x *writer) stateOfObject(p *heap.Process, o *heap.Object) block {
+	if !x.choice.IncludesSite(p.Number, o.Tag) {
 		return block{state: inactive}
 	}
 	return block{state: active, requested: o.Size, site: siteKey{tag: o.Tag}}

@@ -32,7 +32,7 @@ type Options struct {
 // It goes through the source twice if there is a pattern, else once. Memory grows with what is alive at a time and with the
 // number of call sites.
 func Write(w io.Writer, src recording.Source, o Options) error {
-	choice, err := common.ReadNamesAndChoose(src, o.Tag)
+	choice, err := common.ReadNamesAndChooseSites(src, o.Tag)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (x *writer) reserveFirstRank() {
 
 // ObjectAllocated implements heap.Observer.
 func (x *writer) ObjectAllocated(p *heap.Process, o *heap.Object, _ *heap.Block) {
-	if !o.Owns || o.Granted == 0 || !x.choice.Includes(p.Number, o.Tag) {
+	if !o.Owns || o.Granted == 0 || !x.choice.IncludesSite(p.Number, o.Tag) {
 		return
 	}
 	if x.quiet {

@@ -80,15 +80,15 @@ func write(t rapid.TB, src recording.Source, o minimalloc.Options) string {
 // TestInstanceOfAnyRunHasItsPeak recomputes the peak of any run from its instance alone.
 func TestInstanceOfAnyRunHasItsPeak(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		records := exportrun.Run(rt)
+		records := exportrun.DrawRun(rt)
 		creates := 0
 		for i := range records {
 			if r := &records[i]; r.Kind == wire.KindCreate && r.Outcome != wire.OutcomeFailed && heap.HasMemory(r.AsCreate()) {
 				creates++
 			}
 		}
-		got := read(rt, strings.NewReader(write(rt, exportrun.Tape(records), minimalloc.Options{})))
-		if want := exportrun.Model(records).Totals.PeakInUse; got.peak() != want || got.buffers != creates {
+		got := read(rt, strings.NewReader(write(rt, exportrun.NewTape(records), minimalloc.Options{})))
+		if want := exportrun.SnapshotOf(records).Totals.PeakInUse; got.peak() != want || got.buffers != creates {
 			rt.Errorf("peak %d of %d buffers, want %d of %d", got.peak(), got.buffers, want, creates)
 		}
 	})
@@ -97,18 +97,18 @@ func TestInstanceOfAnyRunHasItsPeak(t *testing.T) {
 // TestRandomPart takes the end of a run: what was there before counts from 0 on.
 func TestRandomPart(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		records := exportrun.Run(rt)
-		src, since := exportrun.Part(rt, records)
+		records := exportrun.DrawRun(rt)
+		src, since := exportrun.DrawEndPart(rt, records)
 		m := stats.New(stats.Options{})
 		var most uint64
 		for r := (wire.Record{}); src.Next(&r) == nil; {
 			ends := r.Kind == wire.KindRelease || r.Kind == wire.KindExit
 			if ends && r.Flags&wire.FlagCarried == 0 { // carried releases are of what was in the pool
-				most = max(most, m.Publish().Totals.InUse)
+				most = max(most, m.PublishSnapshot().Totals.InUse)
 			}
 			m.Apply(&r)
 		}
-		most = max(most, m.Publish().Totals.InUse)
+		most = max(most, m.PublishSnapshot().Totals.InUse)
 		got := read(rt, strings.NewReader(write(rt, src, minimalloc.Options{})))
 		if got.peak() != most {
 			rt.Errorf("from %d on peak %d, want %d", since, got.peak(), most)
@@ -130,14 +130,14 @@ func TestStory(t *testing.T) {
 	add(wire.KindCreate, wire.Event{Object: 2, Size: 5, Granted: 6, Tag: 4})
 	add(wire.KindCreate, wire.Event{Object: 3, Size: 5, Granted: 7, Tag: 5})
 	add(wire.KindRelease, wire.Event{Object: 2})
-	if got, want := write(t, exportrun.Tape(list), minimalloc.Options{}), `id,lower,upper,size
+	if got, want := write(t, exportrun.NewTape(list), minimalloc.Options{}), `id,lower,upper,size
 p3b1,0,1,8
 p3b2,2,4,6
 p3b3,3,5,7
 `; got != want {
 		t.Errorf("have\n%swant\n%s", got, want)
 	}
-	if got, want := write(t, exportrun.Tape(list), minimalloc.Options{Tag: regexp.MustCompile("4$")}), `id,lower,upper,size
+	if got, want := write(t, exportrun.NewTape(list), minimalloc.Options{Tag: regexp.MustCompile("4$")}), `id,lower,upper,size
 p3b2,0,1,6
 `; got != want {
 		t.Errorf("of tag 4 have\n%swant\n%s", got, want)
@@ -160,7 +160,7 @@ func TestRead(t *testing.T) {
 // FuzzWrite gives it nonsense: every line is still one.
 func FuzzWrite(f *testing.F) {
 	line := regexp.MustCompile(`^p\d+b\d+,\d+,\d+,\d+$`)
-	exportrun.Fuzz(f, func(t *testing.T, src recording.Source, _ uint64) {
+	exportrun.FuzzExport(f, func(t *testing.T, src recording.Source, _ uint64) {
 		for _, text := range strings.Split(strings.TrimSuffix(write(t, src, minimalloc.Options{}), "\n"), "\n")[1:] {
 			if !line.MatchString(text) {
 				t.Fatal(text)
@@ -170,5 +170,5 @@ func FuzzWrite(f *testing.F) {
 }
 
 func BenchmarkWrite(b *testing.B) {
-	exportrun.Bench(b, func(w io.Writer, src recording.Source) error { return minimalloc.Write(w, src, minimalloc.Options{}) })
+	exportrun.BenchExport(b, func(w io.Writer, src recording.Source) error { return minimalloc.Write(w, src, minimalloc.Options{}) })
 }

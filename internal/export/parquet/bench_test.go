@@ -11,7 +11,7 @@ import (
 func BenchmarkWrite(b *testing.B) {
 	for _, processes := range []int{1, 4, 1000} {
 		b.Run(fmt.Sprint(processes), func(b *testing.B) {
-			records := randomrun.Records(1, processes, 1_000_000)
+			records := randomrun.MakeRunWithoutSlabs(1, processes, 1_000_000)
 			dir := b.TempDir()
 			b.ReportAllocs()
 			for b.Loop() {

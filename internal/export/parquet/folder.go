@@ -115,7 +115,7 @@ func (f *folder) filesOfRecordings(recordings map[string]bool) ([]string, error)
 // commitFiles moves the new files to their places, after old ones were moved out of the way. It does all or nothing.
 func (f *folder) commitFiles(old []string, force bool) error {
 	return tempfile.FinishWith(f.stagePath(), func() error {
-		err := f.swapFiles(old, force)
+		err := f.replaceFiles(old, force)
 		if err != nil {
 			err = errors.Join(err, f.restoreOldFiles())
 		}
@@ -123,7 +123,7 @@ func (f *folder) commitFiles(old []string, force bool) error {
 	})
 }
 
-func (f *folder) swapFiles(old []string, force bool) error {
+func (f *folder) replaceFiles(old []string, force bool) error {
 	for i, file := range old {
 		aside := move{file, path.Join(f.stage, fmt.Sprint("old", i))}
 		if err := f.root.Rename(aside.from, aside.to); err != nil {

@@ -40,7 +40,7 @@ func rankOfVersion(events int64, ending string) int64 {
 func (l *Lake) readKnownRecordings(force bool) error {
 	l.unread = map[string]readCommit{}
 	names, _ := fs.Glob(l.folder.root.FS(), commits)
-	notes := l.readNotes(names)
+	notes := l.readCommitNotes(names)
 	for _, name := range names {
 		recordings, there := notes[name]
 		if !there {
@@ -68,8 +68,9 @@ func (l *Lake) readKnownRecordings(force bool) error {
 // notesMax bounds the bytes of notes that are read and written: some eight million recordings.
 const notesMax = 1 << 30
 
-// readNotes reads what is noted of commits, whose names are sorted, a line at a time: a million recordings have 120 MB of notes.
-func (l *Lake) readNotes(names []string) map[string]readCommit {
+// readCommitNotes reads what is noted of commits, whose names are sorted, a line at a time: a million recordings have 120 MB of
+// notes.
+func (l *Lake) readCommitNotes(names []string) map[string]readCommit {
 	notes := map[string]readCommit{}
 	file, err := l.folder.openRegularFile(lockName, os.O_RDONLY)
 	if err != nil {
@@ -105,8 +106,8 @@ func (l *Lake) readCommit(name string) (readCommit, error) {
 	return recordings, err
 }
 
-// noteReadCommits notes what this commit has, and what was read. A line that a killed writer began ends first.
-func (l *Lake) noteReadCommits(lock *os.File, name string) {
+// noteKnownCommits notes what this commit has, and what was read. A line that a killed writer began ends first.
+func (l *Lake) noteKnownCommits(lock *os.File, name string) {
 	if info, err := lock.Stat(); err != nil || info.Size() >= notesMax {
 		return // nothing more is read
 	}

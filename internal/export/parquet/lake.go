@@ -151,7 +151,7 @@ func (l *Lake) AddRows(rows []*lake.Rows) error {
 			wanted[id] = l.WantsRecording(id, r.Run.Events, r.Run.Ending)
 			switch _, there := l.known[id]; {
 			case !wanted[id]:
-				l.CountSkipped(id, r.Run.Path)
+				l.CountUnwanted(id, r.Run.Path)
 			case there:
 				l.added.Replaced++
 			default:
@@ -161,7 +161,7 @@ func (l *Lake) AddRows(rows []*lake.Rows) error {
 		if !wanted[id] {
 			continue
 		}
-		err := errors.Join(l.runs.write([]any{runRow(&r.Run)}), l.sites.write(r.Sites), l.samples.write(r.Samples),
+		err := errors.Join(l.runs.write([]any{rowOfRun(&r.Run)}), l.sites.write(r.Sites), l.samples.write(r.Samples),
 			l.misses.write(r.Misses), l.findings.write(r.Findings), l.transfers.write(r.Transfers))
 		if err != nil {
 			return fmt.Errorf("write into %s: %w", l.folder.dir, err)
@@ -176,8 +176,8 @@ func (l *Lake) AddRows(rows []*lake.Rows) error {
 	return nil
 }
 
-// CountSkipped counts a recording, in a file, that is not wanted.
-func (l *Lake) CountSkipped(recording, file string) {
+// CountUnwanted counts a recording, in a file, that is not wanted.
+func (l *Lake) CountUnwanted(recording, file string) {
 	l.added.Known++
 	if other := l.known[recording].Path; other != file {
 		a, err := os.Stat(file)
@@ -192,11 +192,12 @@ func (l *Lake) Commit() (Added, error) {
 	if l.added.New+l.added.Replaced == 0 {
 		return l.added, nil
 	}
-	return l.added, l.nameAndAppear(l.nextCommitName, l.noteReadCommits)
+	return l.added, l.nameAndPublish(l.nextCommitName, l.noteKnownCommits)
 }
 
-// nameAndAppear gives the commit its name, once its files are on the disk. Then note may write down which recordings the commit has.
-func (l *Lake) nameAndAppear(commit func() string, note func(lock *os.File, name string)) error {
+// nameAndPublish gives the commit its name, once its files are on the disk. Then note may write down which recordings the
+// commit has.
+func (l *Lake) nameAndPublish(commit func() string, note func(lock *os.File, name string)) error {
 	for _, t := range l.allTables() {
 		if err := t.closeTableFile(); err != nil {
 			return fmt.Errorf("write into %s: %w", l.folder.dir, err)
@@ -286,8 +287,8 @@ var runType = func() reflect.Type {
 	return reflect.StructOf(fields)
 }()
 
-// runRow returns a run as a row of runType.
-func runRow(run *lake.Run) any {
+// rowOfRun returns a run as a row of runType.
+func rowOfRun(run *lake.Run) any {
 	row := reflect.New(runType).Elem()
 	for i := range row.NumField() - len(run.Figures) {
 		row.Field(i).Set(reflect.ValueOf(run).Elem().FieldByName(runType.Field(i).Name))

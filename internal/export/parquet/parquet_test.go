@@ -119,7 +119,7 @@ func collect(t *testing.T, records []wire.Record, o tables.Options) (c struct {
 func TestRoundTrip(t *testing.T) {
 	for seed := range uint64(5) {
 		dir := t.TempDir()
-		records := randomrun.Records(seed, 1, int(seed*seed*20))
+		records := randomrun.MakeRunWithoutSlabs(seed, 1, int(seed*seed*20))
 		if err := WriteTables(dir, false, &randomrun.Tape{Records: records}, options("node")); err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +144,7 @@ func compare[T any](t *testing.T, dir, table string, want []T) {
 
 func TestRecordingsShareAFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
-	tape := &randomrun.Tape{Records: randomrun.Records(1, 3, 300)}
+	tape := &randomrun.Tape{Records: randomrun.MakeRunWithoutSlabs(1, 3, 300)}
 	for _, host := range []string{"a", "b"} {
 		if err := WriteTables(dir, false, tape, options(host)); err != nil {
 			t.Fatal(err)
@@ -184,7 +184,7 @@ func sameNames(a, b map[string]string) bool {
 // TestMergedIsTheSameRecording finds recordings again that were merged into one.
 func TestMergedIsTheSameRecording(t *testing.T) {
 	dir := t.TempDir()
-	if err := WriteTables(dir, false, &randomrun.Tape{Records: randomrun.Records(1, 2, 100)}, options("b")); err != nil {
+	if err := WriteTables(dir, false, &randomrun.Tape{Records: randomrun.MakeRunWithoutSlabs(1, 2, 100)}, options("b")); err != nil {
 		t.Fatal(err)
 	}
 	single := files(t, dir)
@@ -193,7 +193,7 @@ func TestMergedIsTheSameRecording(t *testing.T) {
 		{Host: "a", Program: "app", Policy: "futhark", Created: created, First: 1, Last: 3},
 		{Host: "b", Program: "app", Policy: "futhark", Created: created, First: 4, Last: 5, Identity: header("b").Identity},
 	}
-	records := randomrun.Records(1, 2, 100)
+	records := randomrun.MakeRunWithoutSlabs(1, 2, 100)
 	for i := range records {
 		records[i].Process += 3
 	}
@@ -229,7 +229,7 @@ func (b *broken) Next(r *wire.Record) error {
 }
 
 func TestFailureLeavesNothing(t *testing.T) {
-	records := randomrun.Records(1, 3, 2000)
+	records := randomrun.MakeRunWithoutSlabs(1, 3, 2000)
 	dir := filepath.Join(t.TempDir(), "new")
 	for _, at := range []int{-50, 50, 1500} {
 		err := WriteTables(dir, false, &broken{Tape: randomrun.Tape{Records: records}, at: at}, options("a"))
@@ -262,7 +262,7 @@ func same(a, b map[string]string) bool {
 // TestCommitGoesBack puts a file where a folder must be: tables written before that one go, and old ones come back.
 func TestCommitGoesBack(t *testing.T) {
 	dir := t.TempDir()
-	records := randomrun.Records(1, 2, 100)
+	records := randomrun.MakeRunWithoutSlabs(1, 2, 100)
 	if err := WriteTables(dir, false, &randomrun.Tape{Records: records[:len(records)-20]}, options("a")); err != nil {
 		t.Fatal(err)
 	}
@@ -300,14 +300,14 @@ func TestFolderMustBeOne(t *testing.T) {
 // TestPartOfARun takes what was there before as it is, and counts nothing that happened then.
 func TestPartOfARun(t *testing.T) {
 	dir := t.TempDir()
-	records := randomrun.Records(3, 1, 2000)
+	records := randomrun.MakeRunWithoutSlabs(3, 1, 2000)
 	since, until := records[800].Time, records[1600].Time
 	o := options("a")
 	o.Since = since
 	if err := WriteTables(dir, false, extract.CutRange(&randomrun.Tape{Records: records}, extract.Options{Since: since, Until: until}), o); err != nil {
 		t.Fatal(err)
 	}
-	before, then := exportrun.Model(records[:800]).Totals, exportrun.Model(records[:1601]).Totals
+	before, then := exportrun.SnapshotOf(records[:800]).Totals, exportrun.SnapshotOf(records[:1601]).Totals
 	var hits, inUse int64
 	var carried uint64
 	for _, b := range rows[tables.Buffer](t, dir, Buffers) {
@@ -337,7 +337,7 @@ func TestOnlySomeCallSites(t *testing.T) {
 	dir := t.TempDir()
 	o := options("a")
 	o.Tag = regexp.MustCompile("f[23]$")
-	if err := WriteTables(dir, false, &randomrun.Tape{Records: randomrun.Records(3, 1, 500)}, o); err != nil {
+	if err := WriteTables(dir, false, &randomrun.Tape{Records: randomrun.MakeRunWithoutSlabs(3, 1, 500)}, o); err != nil {
 		t.Fatal(err)
 	}
 	var sites []string
@@ -361,7 +361,7 @@ func TestOnlySomeCallSites(t *testing.T) {
 func TestManyProcesses(t *testing.T) {
 	dir := t.TempDir()
 	const processes = openMost + 6
-	records := randomrun.Records(3, processes, 2000)
+	records := randomrun.MakeRunWithoutSlabs(3, processes, 2000)
 	if err := WriteTables(dir, false, &randomrun.Tape{Records: records}, options("a")); err != nil {
 		t.Fatal(err)
 	}

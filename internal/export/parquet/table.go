@@ -87,7 +87,7 @@ func (k *kind[T]) startWriting() {
 	go func() {
 		defer close(k.done)
 		for j := range k.work {
-			if err := k.runJob(&j); err != nil && !k.failed.Load() {
+			if err := k.writeRowsOrClose(&j); err != nil && !k.failed.Load() {
 				k.err = err
 				k.failed.Store(true)
 			}
@@ -95,8 +95,8 @@ func (k *kind[T]) startWriting() {
 	}()
 }
 
-// runJob does a job. After a failure only files are closed.
-func (k *kind[T]) runJob(j *job[T]) error {
+// writeRowsOrClose does a job. After a failure only files are closed.
+func (k *kind[T]) writeRowsOrClose(j *job[T]) error {
 	var err error
 	if !k.failed.Load() {
 		_, err = j.out.Write(j.rows)

@@ -37,10 +37,10 @@ func CompactLake(dir string, oldest time.Time, now func() time.Time) (kept Kept,
 	defer func() { err = errors.Join(err, l.Close()) }()
 	c, keep := Contents{lake: l}, map[string]string{}
 	err = l.whileLocked(func(*os.File) error {
-		if err := c.readLast(); err != nil {
+		if err := c.readRecordings(); err != nil {
 			return err
 		}
-		return EachRow(&c, Runs, (*runKey).id, func(r *runKey, part string) {
+		return EachRow(&c, Runs, (*runKey).runID, func(r *runKey, part string) {
 			if !time.UnixMicro(r.Started).Before(oldest) {
 				keep[r.Run] = part
 			}
@@ -62,7 +62,7 @@ func CompactLake(dir string, oldest time.Time, now func() time.Time) (kept Kept,
 	if err != nil {
 		return kept, fmt.Errorf("compact %s: %w", dir, err)
 	}
-	return kept, l.removeRewrittenFiles(&c)
+	return kept, l.removeRewrittenCommits(&c)
 }
 
 // OpenLakeRows opens a lake and reads which recordings it has, for EachRow. The caller closes it.
@@ -72,7 +72,7 @@ func OpenLakeRows(dir string) (*Contents, error) {
 		return nil, err
 	}
 	c := &Contents{lake: &Lake{folder: &folder{dir: dir, root: root}}}
-	if err = c.readLast(); err == nil && c.old > 0 {
+	if err = c.readRecordings(); err == nil && c.old > 0 {
 		err = fmt.Errorf("%s has an earlier form: gpumemtop-fleet compact first", dir)
 	}
 	if err != nil {
@@ -114,7 +114,7 @@ func ListLakeFiles(dir string) (list []string, err error) {
 		return nil, err
 	}
 	counted := 0
-	err = EachRow(c, Runs, (*runKey).id, func(*runKey, string) { counted++ })
+	err = EachRow(c, Runs, (*runKey).runID, func(*runKey, string) { counted++ })
 	if err == nil && counted < c.rows {
 		err = fmt.Errorf("%s has rows that were replaced: gpumemtop-fleet compact first", dir)
 	}
@@ -161,10 +161,10 @@ type runKey struct {
 	Started   int64  `parquet:"started,timestamp(microsecond:utc)"`
 }
 
-func (r *runKey) id() string { return r.Run }
+func (r *runKey) runID() string { return r.Run }
 
-// readLast reads which recordings the lake has.
-func (c *Contents) readLast() error {
+// readRecordings reads which recordings the lake has.
+func (c *Contents) readRecordings() error {
 	c.last = map[string]string{}
 	var files []string
 	files, c.old = c.lake.filesOfTable(Runs)
@@ -237,7 +237,7 @@ func (l *Lake) rewriteRuns(keep map[string]string, c *Contents) error {
 			}
 		}
 	}
-	return l.nameAndAppear(func() string {
+	return l.nameAndPublish(func() string {
 		if len(c.parts) == 0 {
 			return l.nextCommitName()
 		}
@@ -315,9 +315,9 @@ func valueAt(row parquet.Row, column int) parquet.Value {
 	return row[slices.IndexFunc(row, func(v parquet.Value) bool { return v.Column() == column })]
 }
 
-// removeRewrittenFiles removes what was rewritten: each commit at once. Of files from before commits, those of runs go last,
+// removeRewrittenCommits removes what was rewritten: each commit at once. Of files from before commits, those of runs go last,
 // because readers look for these.
-func (l *Lake) removeRewrittenFiles(c *Contents) error {
+func (l *Lake) removeRewrittenCommits(c *Contents) error {
 	for _, name := range append(slices.Clone(c.parts), l.foldersOfEarlierForm(c)...) {
 		stage := fmt.Sprintf(".gpumemtop-%016x.tmp", rand.Uint64())
 		if lock, err := l.folder.root.Create(path.Join(name, lockName)); err == nil { // so that the next writer removes it if we are killed

@@ -60,7 +60,7 @@ func addRun(t testing.TB, dir string, number, records int) {
 func add(dir string, number, records int) error {
 	h := header(fmt.Sprint("host", number))
 	h.Created = created.AddDate(0, 0, number)
-	rows, err := lake.CollectRows(&randomrun.Tape{Records: randomrun.Records(uint64(number), 2, records)}, h)
+	rows, err := lake.CollectRows(&randomrun.Tape{Records: randomrun.MakeRunWithoutSlabs(uint64(number), 2, records)}, h)
 	if err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func TestRowsThatCount(t *testing.T) {
 	defer func() { _ = c.Close() }()
 	runs := map[string]int{}
 	count := func() error {
-		return EachRow(c, Runs, (*runKey).id, func(r *runKey, part string) { runs[r.Run]++ })
+		return EachRow(c, Runs, (*runKey).runID, func(r *runKey, part string) { runs[r.Run]++ })
 	}
 	if err := count(); err != nil || len(runs) != 12 {
 		t.Errorf("%v, %v", runs, err)

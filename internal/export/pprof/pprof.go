@@ -84,8 +84,8 @@ const (
 
 type values [cachedSpace + 1]int64
 
-// addBytes adds bytes; the sum is at most the largest number.
-func (v *values) addBytes(at int, n uint64) {
+// addToValue adds bytes; the sum is at most the largest number.
+func (v *values) addToValue(at int, n uint64) {
 	const most = 1<<63 - 1
 	v[at] = int64(min(uint64(v[at])+min(n, most), most))
 }
@@ -135,7 +135,7 @@ func (c *collector) takeRecord(r *wire.Record) {
 }
 
 func (c *collector) valuesOfSite(p *heap.Process, tag uint32, scope uint16, size uint64) *values {
-	if !c.choice.Includes(p.Number, tag) {
+	if !c.choice.IncludesSite(p.Number, tag) {
 		return nil
 	}
 	return c.valuesOfKey(sampleKey{
@@ -166,8 +166,8 @@ func (c *collector) ObjectAllocated(p *heap.Process, o *heap.Object, _ *heap.Blo
 		return
 	}
 	if v := c.valuesOfSite(p, o.Tag, o.Scope, bytesOwnedBy(o)); v != nil {
-		v.addBytes(allocObjects, 1)
-		v.addBytes(allocSpace, bytesOwnedBy(o))
+		v.addToValue(allocObjects, 1)
+		v.addToValue(allocSpace, bytesOwnedBy(o))
 	}
 }
 
@@ -180,8 +180,8 @@ func (c *collector) countHeldMemory() {
 	for _, p := range c.heap.Processes() {
 		for _, o := range p.Objects() {
 			if v := c.valuesOfSite(p, o.Tag, o.Scope, bytesOwnedBy(o)); v != nil {
-				v.addBytes(inUseObjects, 1)
-				v.addBytes(inUseSpace, bytesOwnedBy(o))
+				v.addToValue(inUseObjects, 1)
+				v.addToValue(inUseSpace, bytesOwnedBy(o))
 			}
 		}
 		for _, b := range p.Blocks() {
@@ -189,11 +189,11 @@ func (c *collector) countHeldMemory() {
 				continue
 			}
 			if v := c.valuesOfSite(p, b.Tag, b.Scope, b.Size); v != nil {
-				v.addBytes(cachedSpace, b.Size)
+				v.addToValue(cachedSpace, b.Size)
 			}
 		}
 		if p.Room > 0 && !p.Left && c.options.Tag == nil {
-			c.valuesOfKey(sampleKey{process: p.Number, slabs: true}).addBytes(cachedSpace, uint64(p.Room))
+			c.valuesOfKey(sampleKey{process: p.Number, slabs: true}).addToValue(cachedSpace, uint64(p.Room))
 		}
 	}
 }

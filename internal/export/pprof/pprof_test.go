@@ -87,10 +87,10 @@ func created(src recording.Source) (objects, bytes uint64) {
 // TestProfileOfAnyRunHasItsTotals recomputes the totals of any run from its profile alone.
 func TestProfileOfAnyRunHasItsTotals(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		records := exportrun.Run(rt)
-		objects, space := created(exportrun.Tape(records))
-		s := exportrun.Model(records)
-		peak := sums(write(rt, exportrun.Tape(records), pprof.Options{}))
+		records := exportrun.DrawRun(rt)
+		objects, space := created(exportrun.NewTape(records))
+		s := exportrun.SnapshotOf(records)
+		peak := sums(write(rt, exportrun.NewTape(records), pprof.Options{}))
 		if peak[0] != objects || peak[1] != space || peak[3] != s.Totals.PeakInUse {
 			rt.Errorf("at the peak %v, want %d created, of %d bytes, %d in use", peak, objects, space, s.Totals.PeakInUse)
 		}
@@ -102,7 +102,7 @@ func TestProfileOfAnyRunHasItsTotals(t *testing.T) {
 			want[3] += totals.InUse
 			want[4] += totals.Cached
 		}
-		end := sums(write(rt, exportrun.Tape(records), pprof.Options{At: at(t, "end")}))
+		end := sums(write(rt, exportrun.NewTape(records), pprof.Options{At: at(t, "end")}))
 		if end != want {
 			rt.Errorf("at the end %v, want %v", end, want)
 		}
@@ -112,17 +112,17 @@ func TestProfileOfAnyRunHasItsTotals(t *testing.T) {
 // TestRandomMoment looks at any time, of all and of a part.
 func TestRandomMoment(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		records := exportrun.Run(rt)
+		records := exportrun.DrawRun(rt)
 		after := rapid.Uint64Range(0, 150_000).Draw(rt, "after")
 		until := sort.Search(len(records), func(i int) bool { return records[i].Time > exportrun.Origin+after })
-		want := exportrun.Model(records[:until]).Totals
+		want := exportrun.SnapshotOf(records[:until]).Totals
 		moment := at(t, strconv.FormatUint(after, 10)+"ns")
-		got := sums(write(rt, exportrun.Tape(records), pprof.Options{At: moment}))
+		got := sums(write(rt, exportrun.NewTape(records), pprof.Options{At: moment}))
 		if got[3] != want.InUse || got[4] != want.Cached {
 			rt.Errorf("after %d ns %v, want %d in use, %d cached", after, got, want.InUse, want.Cached)
 		}
 		since := exportrun.Origin + rapid.Uint64Range(0, after).Draw(rt, "since")
-		part := extract.CutRange(exportrun.Tape(records), extract.Options{Since: since})
+		part := extract.CutRange(exportrun.NewTape(records), extract.Options{Since: since})
 		objects, space := created(part)
 		got = sums(write(rt, part, pprof.Options{At: at(t, "end")}))
 		if got[0] != objects || got[1] != space {
@@ -163,7 +163,7 @@ func story() []wire.Record {
 }
 
 func TestStory(t *testing.T) {
-	p := write(t, exportrun.Tape(story()), pprof.Options{At: at(t, "end")})
+	p := write(t, exportrun.NewTape(story()), pprof.Options{At: at(t, "end")})
 	if p.DefaultSampleType != "inuse_space" || p.TimeNanos != 1_700_000_000_000_060_000 || p.DurationNanos != 60_000 {
 		t.Errorf("default %s, time %d, duration %d", p.DefaultSampleType, p.TimeNanos, p.DurationNanos)
 	}
@@ -204,12 +204,12 @@ func TestStory(t *testing.T) {
 
 func TestTag(t *testing.T) {
 	o := pprof.Options{At: at(t, "end"), Tag: regexp.MustCompile("blur")}
-	if got, want := sums(write(t, exportrun.Tape(story()), o)), [5]uint64{1, 3000, 0, 0, 3000}; got != want {
+	if got, want := sums(write(t, exportrun.NewTape(story()), o)), [5]uint64{1, 3000, 0, 0, 3000}; got != want {
 		t.Errorf("of blur: %v, want %v", got, want)
 	}
 	// The peak is that of all: blur has most of it before it comes.
 	o.At = pprof.Moment{}
-	if got, want := sums(write(t, exportrun.Tape(story()), o)), [5]uint64{1, 3000, 1, 3000, 0}; got != want {
+	if got, want := sums(write(t, exportrun.NewTape(story()), o)), [5]uint64{1, 3000, 1, 3000, 0}; got != want {
 		t.Errorf("of blur at the peak: %v, want %v", got, want)
 	}
 }
@@ -224,7 +224,7 @@ func TestFirstPeak(t *testing.T) {
 		r.Kind, r.Granted, r.Time = wire.KindRelease, 0, r.Time+50
 		list = append(list, r)
 	}
-	p := write(t, exportrun.Tape(list), pprof.Options{})
+	p := write(t, exportrun.NewTape(list), pprof.Options{})
 	if p.TimeNanos != header().Created.UnixNano() || sums(p)[3] != 10 {
 		t.Errorf("the peak is at %d with %d in use", p.TimeNanos, sums(p)[3])
 	}
@@ -234,7 +234,7 @@ func TestHosts(t *testing.T) {
 	h := header()
 	h.Merged = []recording.Origin{{Host: "a", First: 1, Last: 1}, {Host: "b", First: 2, Last: 2}}
 	var b bytes.Buffer
-	if err := pprof.WriteProfile(&b, exportrun.Tape(story()), pprof.Options{Header: h}); err != nil {
+	if err := pprof.WriteProfile(&b, exportrun.NewTape(story()), pprof.Options{Header: h}); err != nil {
 		t.Fatal(err)
 	}
 	p, err := profile.Parse(&b)
@@ -315,7 +315,7 @@ func TestPprofReadsProfiles(t *testing.T) {
 	file := map[string]string{}
 	for _, moment := range []string{"peak", "end"} {
 		var b bytes.Buffer
-		if err := pprof.WriteProfile(&b, exportrun.Tape(story()), pprof.Options{Header: header(), At: at(t, moment)}); err != nil {
+		if err := pprof.WriteProfile(&b, exportrun.NewTape(story()), pprof.Options{Header: header(), At: at(t, moment)}); err != nil {
 			t.Fatal(err)
 		}
 		file[moment] = filepath.Join(dir, moment)
@@ -350,7 +350,7 @@ func TestPprofReadsProfiles(t *testing.T) {
 
 // FuzzWrite gives it nonsense: the result is a valid profile.
 func FuzzWrite(f *testing.F) {
-	exportrun.Fuzz(f, func(t *testing.T, src recording.Source, after uint64) {
+	exportrun.FuzzExport(f, func(t *testing.T, src recording.Source, after uint64) {
 		p := write(t, src, pprof.Options{At: at(t, []string{"end", "peak", strconv.FormatUint(after/2, 10) + "ns"}[after%3])})
 		for _, s := range p.Sample {
 			for i, v := range s.Value {
@@ -363,7 +363,7 @@ func FuzzWrite(f *testing.F) {
 }
 
 func BenchmarkWrite(b *testing.B) {
-	exportrun.Bench(b, func(w io.Writer, src recording.Source) error { return pprof.WriteProfile(w, src, pprof.Options{}) })
+	exportrun.BenchExport(b, func(w io.Writer, src recording.Source) error { return pprof.WriteProfile(w, src, pprof.Options{}) })
 }
 
 func FuzzMoment(f *testing.F) {

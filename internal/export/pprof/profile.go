@@ -39,7 +39,7 @@ type locationKey struct {
 	offset uint64
 }
 
-func compareKeys(a, b sampleKey) int {
+func compareSampleKeys(a, b sampleKey) int {
 	if a.slabs != b.slabs {
 		return cmp.Or(cmp.Compare(a.process, b.process), map[bool]int{true: 1, false: -1}[a.slabs])
 	}
@@ -62,7 +62,7 @@ func (c *collector) makeProfile() *profile.Profile {
 	}
 	c.addComments(b.profile)
 	label := c.labelsOfSamples()
-	for _, key := range slices.SortedFunc(maps.Keys(c.samples), compareKeys) {
+	for _, key := range slices.SortedFunc(maps.Keys(c.samples), compareSampleKeys) {
 		v := c.samples[key]
 		sample := &profile.Sample{Value: v[:], Label: label(key), Location: c.locationsOf(b, key)}
 		if key.bytes > 0 {
@@ -156,7 +156,7 @@ func (b *book) mappingOf(key mappingKey) *profile.Mapping {
 
 // labelsOfSamples returns the labels of samples. Processes, devices and hosts are labels only if there are several.
 func (c *collector) labelsOfSamples() func(sampleKey) map[string][]string {
-	processes := c.names.Processes()
+	processes := c.names.NamedProcesses()
 	hosts := map[string]bool{}
 	devices := false
 	for _, p := range processes {

@@ -31,7 +31,7 @@ type Options struct {
 // the first lines. The memory of a process that has ended is freed if another process continues. It goes through the source
 // twice. Memory grows with what is alive at a time and with the number of call sites.
 func WriteLog(w io.Writer, src recording.Source, o Options) error {
-	choice, err := common.ReadNamesAndChoose(src, o.Tag)
+	choice, err := common.ReadNamesAndChooseSites(src, o.Tag)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (x *writer) takeRecord(r *wire.Record) {
 	}
 	x.heap.AdvanceTime(r.Time) // also for records that the session wrote late
 	e := r.AsCreate()
-	if r.Kind == wire.KindCreate && e.Outcome() == wire.OutcomeFailed && heap.HasMemory(e) && x.choice.Includes(r.Process, e.Tag()) {
+	if r.Kind == wire.KindCreate && e.Outcome() == wire.OutcomeFailed && heap.HasMemory(e) && x.choice.IncludesSite(r.Process, e.Tag()) {
 		x.writeAction("allocate failure", nil, e.Requested())
 	}
 	x.heap.Apply(r)
@@ -116,7 +116,7 @@ func (x *writer) ObjectAllocated(p *heap.Process, o *heap.Object, _ *heap.Block)
 }
 
 func (x *writer) writeAllocation(p *heap.Process, o *heap.Object) {
-	if o.Owns && x.choice.Includes(p.Number, o.Tag) {
+	if o.Owns && x.choice.IncludesSite(p.Number, o.Tag) {
 		x.writeAction("allocate", x.layout.RangeOfObject(p, o), o.Size)
 	}
 }
@@ -127,7 +127,7 @@ func (x *writer) MemoryFreed(p *heap.Process, o *heap.Object, _ heap.How) {
 	if !o.Owns || r == nil {
 		return
 	}
-	if x.begun && x.choice.Includes(p.Number, o.Tag) {
+	if x.begun && x.choice.IncludesSite(p.Number, o.Tag) {
 		x.writeAction("free", r, o.Size)
 	}
 	if o.Block == 0 {

@@ -101,10 +101,10 @@ func owned(records []wire.Record) (creates, failed int) {
 // TestLogOfAnyRunHasItsFigures recomputes the figures of any run from its log alone.
 func TestLogOfAnyRunHasItsFigures(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		records := exportrun.Run(rt)
-		want := exportrun.Model(records).Totals
+		records := exportrun.DrawRun(rt)
+		want := exportrun.SnapshotOf(records).Totals
 		creates, failed := owned(records)
-		got := read(rt, write(rt, exportrun.Tape(records), rmm.Options{}))
+		got := read(rt, write(rt, exportrun.NewTape(records), rmm.Options{}))
 		if got.inUse != want.Requested || got.peak != want.PeakRequested || got.allocates != creates || got.failed != failed {
 			rt.Errorf("%d in use, peak %d, %d allocates, %d failed; want %d, %d, %d, %d", got.inUse, got.peak, got.allocates,
 				got.failed, want.Requested, want.PeakRequested, creates, failed)
@@ -115,8 +115,8 @@ func TestLogOfAnyRunHasItsFigures(t *testing.T) {
 // TestRandomPart takes the end of a run: what was there before is allocated first, and no more.
 func TestRandomPart(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		records := exportrun.Run(rt)
-		src, _ := exportrun.Part(rt, records)
+		records := exportrun.DrawRun(rt)
+		src, _ := exportrun.DrawEndPart(rt, records)
 		got := read(rt, write(rt, src, rmm.Options{}))
 		m := stats.New(stats.Options{})
 		if err := src.Rewind(); err != nil {
@@ -125,7 +125,7 @@ func TestRandomPart(t *testing.T) {
 		for r := (wire.Record{}); src.Next(&r) == nil; {
 			m.Apply(&r)
 		}
-		if want := m.Publish().Totals.Requested; got.inUse != want {
+		if want := m.PublishSnapshot().Totals.Requested; got.inUse != want {
 			rt.Errorf("%d in use, want %d", got.inUse, want)
 		}
 	})
@@ -153,10 +153,10 @@ func TestStory(t *testing.T) {
 77,00:00:00.000002,free,0x100000000,100,0
 77,00:00:00.000003,allocate,0x100000000,90,0
 `
-	if got := write(t, exportrun.Tape(story()), rmm.Options{}); got != want {
+	if got := write(t, exportrun.NewTape(story()), rmm.Options{}); got != want {
 		t.Errorf("have\n%swant\n%s", got, want)
 	}
-	got := write(t, exportrun.Tape(story()), rmm.Options{Tag: regexp.MustCompile("tag 2")})
+	got := write(t, exportrun.NewTape(story()), rmm.Options{Tag: regexp.MustCompile("tag 2")})
 	if strings.Count(got, "\n") != 3 || !strings.Contains(got, ",70,0\n") || !strings.Contains(got, "failure") {
 		t.Errorf("of tag 2:\n%s", got)
 	}
@@ -174,7 +174,7 @@ func TestAddressesComeBack(t *testing.T) {
 			r.Kind, r.Granted, r.Outcome = wire.KindRelease, 0, wire.OutcomeDriver
 			list = append(list, r)
 		}
-		text := write(t, exportrun.Tape(list), rmm.Options{})
+		text := write(t, exportrun.NewTape(list), rmm.Options{})
 		if n := strings.Count(text, ",0x100000000,5,"); n != 200 {
 			t.Errorf("block %d: %d of 200 lines have the first address", block, n)
 		}
@@ -182,7 +182,7 @@ func TestAddressesComeBack(t *testing.T) {
 }
 
 func TestWriteErrors(t *testing.T) {
-	err := rmm.WriteLog(&records.Full{Left: 10}, exportrun.Tape(story()), rmm.Options{})
+	err := rmm.WriteLog(&records.Full{Left: 10}, exportrun.NewTape(story()), rmm.Options{})
 	if err == nil || !strings.Contains(fmt.Sprint(err), "write a log of RMM") {
 		t.Errorf("error %v on a full disk", err)
 	}
@@ -190,7 +190,7 @@ func TestWriteErrors(t *testing.T) {
 
 // FuzzWrite gives it nonsense: every line is still one.
 func FuzzWrite(f *testing.F) {
-	exportrun.Fuzz(f, func(t *testing.T, src recording.Source, _ uint64) {
+	exportrun.FuzzExport(f, func(t *testing.T, src recording.Source, _ uint64) {
 		for _, text := range strings.Split(strings.TrimSuffix(write(t, src, rmm.Options{}), "\n"), "\n")[1:] {
 			if !line.MatchString(text) {
 				t.Fatal(text)
@@ -200,5 +200,5 @@ func FuzzWrite(f *testing.F) {
 }
 
 func BenchmarkWrite(b *testing.B) {
-	exportrun.Bench(b, func(w io.Writer, src recording.Source) error { return rmm.WriteLog(w, src, rmm.Options{}) })
+	exportrun.BenchExport(b, func(w io.Writer, src recording.Source) error { return rmm.WriteLog(w, src, rmm.Options{}) })
 }

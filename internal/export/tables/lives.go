@@ -38,7 +38,7 @@ func (w *walk) MemoryFreed(l *heap.Process, o *heap.Object, how heap.How) {
 	}
 	if time, known := l.ObjectIdleSince(o); known {
 		row.IdleSince = pointerTo(w.run.sinceStart(time))
-	} else if l.Untouched(o) {
+	} else if l.IsUntouched(o) {
 		row.IdleSince = pointerTo(created)
 	}
 	row.EndedNS = w.run.sinceStart(p.endTime(w.run))

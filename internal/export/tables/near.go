@@ -18,8 +18,8 @@ const levelsMost = 4096
 
 func (n *near) isLevelNearPeak(level int64) bool { return level > n.peak-n.peak/10 }
 
-// noteBytesInUse takes the bytes in use from a time on. A level that is not real, as while carried memory is incomplete, is no peak.
-func (n *near) noteBytesInUse(level int64, now uint64, real bool) {
+// noteLevel takes the bytes in use from a time on. A level that is not real, as while carried memory is incomplete, is no peak.
+func (n *near) noteLevel(level int64, now uint64, real bool) {
 	if level == n.level && (!real || level <= n.peak) {
 		return
 	}

@@ -22,7 +22,7 @@ func TestTimeNearThePeakEqualsASecondPass(t *testing.T) {
 			steps[len(steps)-1].to = now
 			level = max(0, level+random.Int64N(2001)-990)
 			peak = max(peak, level)
-			n.noteBytesInUse(level, now, true)
+			n.noteLevel(level, now, true)
 		}
 		want := uint64(0)
 		for _, s := range steps {
@@ -38,9 +38,9 @@ func TestTimeNearThePeakEqualsASecondPass(t *testing.T) {
 		}
 	}
 	var carried near
-	carried.noteBytesInUse(1000, 5, false) // comes before a part of a recording
-	carried.noteBytesInUse(100, 5, false)
-	carried.noteBytesInUse(100, 7, true)
+	carried.noteLevel(1000, 5, false) // comes before a part of a recording
+	carried.noteLevel(100, 5, false)
+	carried.noteLevel(100, 7, true)
 	if got := carried.timeNearPeak(25); got != 20 || carried.peak != 100 {
 		t.Errorf("%d ns near %d", got, carried.peak)
 	}
@@ -53,7 +53,7 @@ func TestNearWithManyLevels(t *testing.T) {
 	for range 200_000 {
 		level := 1 << 30 * (90 + random.Int64N(int64(11+now/2e6))) / 100
 		level += random.Int64N(1 << 20)
-		n.noteBytesInUse(level, now, true)
+		n.noteLevel(level, now, true)
 		step := 1 + random.Uint64N(100)
 		levels[level] += step
 		if now += step; len(n.levels) > levelsMost {

@@ -101,8 +101,9 @@ func (s *sums) sample(t rapid.TB, b *tables.Sample) {
 // TestRowsSayWhatTheModelSays adds up the rows of random runs.
 func TestRowsSayWhatTheModelSays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		records := randomrun.Records(rapid.Uint64().Draw(t, "seed"), rapid.IntRange(1, 3).Draw(t, "processes"), rapid.IntRange(0, 3000).Draw(t, "steps"))
-		snapshot, all := exportrun.Model(records), add(t, records)
+		records := randomrun.MakeRunWithoutSlabs(rapid.Uint64().Draw(t, "seed"), rapid.IntRange(1, 3).Draw(t, "processes"),
+			rapid.IntRange(0, 3000).Draw(t, "steps"))
+		snapshot, all := exportrun.SnapshotOf(records), add(t, records)
 		for i := range snapshot.Processes {
 			p := &snapshot.Processes[i]
 			s, totals := all[p.Number], &p.Totals
@@ -128,7 +129,7 @@ func FuzzWalk(f *testing.F) {
 	f.Add([]byte(strings.Repeat("0123456789abcdefghijklmnopqrstuvwxyz\x0a\x01\xff\x7f", 8)))
 	f.Add(bytes.Repeat([]byte{1, 1, 10, 0, 2, 0, 0, 1, 5, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 9}, 16))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		src := &randomrun.Tape{Records: exportrun.Nonsense(data)}
+		src := &randomrun.Tape{Records: exportrun.NonsenseRecords(data)}
 		run, err := tables.SurveySource(src, tables.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -170,7 +171,7 @@ func TestSinkErrors(t *testing.T) {
 		"processes": {Process: func(uint32, *tables.Process) error { return fail() }},
 		"tags":      {Tag: func(uint32, *tables.Tag) error { return fail() }},
 	} {
-		src := &randomrun.Tape{Records: randomrun.Records(1, 4, 1000)}
+		src := &randomrun.Tape{Records: randomrun.MakeRunWithoutSlabs(1, 4, 1000)}
 		run, err := tables.SurveySource(src, options())
 		if err != nil {
 			t.Fatal(err)

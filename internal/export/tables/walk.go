@@ -90,7 +90,7 @@ func (w *walk) takeRecord() {
 	}
 	l := w.heap.Apply(r)
 	p.times.noteHeldMemory(l, r.Flags&wire.FlagCarried != 0)
-	p.near.noteBytesInUse(l.InUse, min(w.heap.Now(), p.endTime(w.run)), r.Flags&wire.FlagCarried == 0)
+	p.near.noteLevel(l.InUse, min(w.heap.Now(), p.endTime(w.run)), r.Flags&wire.FlagCarried == 0)
 	p.peak = max(p.peak, p.times.peak)
 	if r.Kind == wire.KindUse && l.Object(r.Object) != nil {
 		p.uses[r.Object]++
@@ -170,7 +170,7 @@ func (w *walk) finishRows() error {
 		p := w.process(l.Number)
 		left := l.InUse
 		w.makeLastSample(p)
-		w.heap.EndObjects(l, l.HowLeft(w.cut))
+		w.heap.EndObjects(l, l.HowMemoryEnds(w.cut))
 		if w.sink.Process != nil && w.err == nil && l.Number != 0 {
 			w.noteError(w.sink.Process(l.Number, w.run.newProcessRow(p, l, left)))
 		}

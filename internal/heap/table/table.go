@@ -32,7 +32,7 @@ func (t *Table) PlaceOf(key uint64) int32 {
 	if t.count == 0 {
 		return -1
 	}
-	for i := t.firstSlotOf(key); ; i = t.nextSlot(i) {
+	for i := t.slotToSearchFrom(key); ; i = t.nextSlot(i) {
 		s := &t.slots[i]
 		if s.place == 0 {
 			return -1
@@ -57,7 +57,7 @@ func (t *Table) Remove(key uint64) {
 	if t.count == 0 {
 		return
 	}
-	hole := t.firstSlotOf(key)
+	hole := t.slotToSearchFrom(key)
 	for t.slots[hole].key != key || t.slots[hole].place == 0 {
 		if t.slots[hole].place == 0 {
 			return
@@ -66,7 +66,7 @@ func (t *Table) Remove(key uint64) {
 	}
 	t.count--
 	for i := t.nextSlot(hole); t.slots[i].place != 0; i = t.nextSlot(i) {
-		if t.stepsBack(i, t.firstSlotOf(t.slots[i].key)) >= t.stepsBack(i, hole) {
+		if t.stepsBack(i, t.slotToSearchFrom(t.slots[i].key)) >= t.stepsBack(i, hole) {
 			t.slots[hole] = t.slots[i]
 			hole = i
 		}
@@ -105,7 +105,7 @@ func (t *Table) grow() {
 }
 
 func (t *Table) insert(s slot) {
-	i := t.firstSlotOf(s.key)
+	i := t.slotToSearchFrom(s.key)
 	for t.slots[i].place != 0 {
 		i = t.nextSlot(i)
 	}
@@ -115,9 +115,9 @@ func (t *Table) insert(s slot) {
 // golden is 2^64 divided by the golden ratio: its multiples spread keys that follow each other evenly, as ids do.
 const golden = 0x9e3779b97f4a7c15
 
-// firstSlotOf returns where the search for a key begins: the highest bits of the product with a number near golden. Its lower
+// slotToSearchFrom returns where the search for a key begins: the highest bits of the product with a number near golden. Its lower
 // bits, from the seed, make the result unpredictable for keys that are far apart.
-func (t *Table) firstSlotOf(key uint64) int {
+func (t *Table) slotToSearchFrom(key uint64) int {
 	const low = 1<<40 - 1
 	return int(key * (golden&^low | t.Seed&low | 1) >> (t.shift & 63))
 }

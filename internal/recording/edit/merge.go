@@ -30,14 +30,14 @@ func (s *renumbered) Next(r *wire.Record) error {
 	return nil
 }
 
-// startOfRecording returns the time on the common clock at which the recording of a process begins: records with earlier times, such as
-// those of carried-over memory, get that time.
-func (p *Plan) startOfRecording(process uint32) uint64 {
+// recordingStartOfProcess returns the time on the common clock at which the recording of a process begins: records with earlier
+// times, such as those of carried-over memory, get that time.
+func (p *Plan) recordingStartOfProcess(process uint32) uint64 {
 	i := sort.Search(len(p.parts), func(i int) bool { return p.parts[i].base+p.parts[i].highest >= process })
 	if process == 0 || i == len(p.parts) {
 		return 0
 	}
-	return p.parts[i].beginOnClock()
+	return p.parts[i].startOnCommonClock()
 }
 
 // WriteMerged writes all records of sources, as MergedSource gives them or an earlier Merge wrote them, into a sink, by their
@@ -45,7 +45,7 @@ func (p *Plan) startOfRecording(process uint32) uint64 {
 func (p *Plan) WriteMerged(to Sink, sources []recording.Source) error {
 	q := make(queue, 0, len(sources))
 	for i := range sources {
-		h := &head{src: sources[i], startOf: p.startOfRecording, place: i}
+		h := &head{src: sources[i], startOf: p.recordingStartOfProcess, place: i}
 		more, err := h.readNextRecord()
 		if err != nil {
 			return err

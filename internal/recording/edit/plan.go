@@ -50,10 +50,10 @@ type Plan struct {
 	parts []Part
 }
 
-// NewPlan gives the processes of recordings numbers one behind the other, and puts their times on one clock: that of
+// PlanMerge gives the processes of recordings numbers one behind the other, and puts their times on one clock: that of
 // the recording that began first. Recordings of one host since it was booted share CLOCK_MONOTONIC and keep their times
 // to each other; the rest are put where their Created says.
-func NewPlan(parts []Part) (*Plan, error) {
+func PlanMerge(parts []Part) (*Plan, error) {
 	p := &Plan{parts: slices.Clone(parts)}
 	if len(p.parts) == 0 {
 		return nil, errors.New("no recording to merge")
@@ -67,7 +67,7 @@ func NewPlan(parts []Part) (*Plan, error) {
 			return nil, fmt.Errorf("the recordings number more processes than a recording can have: %d", base)
 		}
 	}
-	p.alignClocks()
+	p.computeClockShifts()
 	return p, nil
 }
 
@@ -82,8 +82,8 @@ func (p *Part) hasSameClock(o *Part) bool {
 	return p.header.Host == o.header.Host && p.bootTime().Sub(o.bootTime()).Abs() <= bootSlack
 }
 
-// alignClocks finds the shifts.
-func (p *Plan) alignClocks() {
+// computeClockShifts finds the shifts.
+func (p *Plan) computeClockShifts() {
 	order := make([]*Part, len(p.parts))
 	for i := range p.parts {
 		order[i] = &p.parts[i]
@@ -105,8 +105,8 @@ func (p *Plan) alignClocks() {
 	}
 }
 
-// beginOnClock is when a recording begins on the common clock.
-func (p *Part) beginOnClock() uint64 { return p.toCommonClock(p.header.ClockNS) }
+// startOnCommonClock is when a recording begins on the common clock.
+func (p *Part) startOnCommonClock() uint64 { return p.toCommonClock(p.header.ClockNS) }
 
 // toCommonClock converts a time to the common clock; earlier times than its start are 0.
 func (p *Part) toCommonClock(t uint64) uint64 {
@@ -119,7 +119,7 @@ func (p *Part) toCommonClock(t uint64) uint64 {
 
 // earliestPart returns the part that begins first.
 func (p *Plan) earliestPart() *Part {
-	first := slices.MinFunc(p.parts, func(a, b Part) int { return cmp.Compare(a.beginOnClock(), b.beginOnClock()) })
+	first := slices.MinFunc(p.parts, func(a, b Part) int { return cmp.Compare(a.startOnCommonClock(), b.startOnCommonClock()) })
 	return &first
 }
 
@@ -127,7 +127,7 @@ func (p *Plan) earliestPart() *Part {
 func (p *Plan) MergedHeader() recording.Header {
 	h := p.parts[0].header
 	first := p.earliestPart()
-	h.Created, h.ClockNS, h.Merged = first.header.Created, first.beginOnClock(), nil
+	h.Created, h.ClockNS, h.Merged = first.header.Created, first.startOnCommonClock(), nil
 	h.Program = commonHeaderValue(p.parts, "programs", func(h *recording.Header) string { return h.Program })
 	h.Host = commonHeaderValue(p.parts, "hosts", func(h *recording.Header) string { return h.Host })
 	h.Policy = commonHeaderValue(p.parts, "policies", func(h *recording.Header) string { return h.Policy })
@@ -144,13 +144,13 @@ func (p *Plan) MergedHeader() recording.Header {
 		if !reflect.DeepEqual(o.Environment, h.Environment) {
 			h.Environment = nil
 		}
-		h.Identity = h.CommonIdentity(o.Identity)
+		h.Identity = h.SharedWith(o.Identity)
 		h.Attached = h.Attached && o.Attached
 		h.Auto = h.Auto && o.Auto
 		if o.DeviceMemory != h.DeviceMemory {
 			h.DeviceMemory = 0
 		}
-		h.Merged = append(h.Merged, p.parts[i].recordingsInPart()...)
+		h.Merged = append(h.Merged, p.parts[i].renumberedOrigins()...)
 	}
 	return h
 }
@@ -167,8 +167,8 @@ func commonHeaderValue(parts []Part, things string, of func(*recording.Header) s
 	return fmt.Sprintf("%d %s", len(seen), things)
 }
 
-// recordingsInPart lists the recordings in a part, with the numbers that their processes get.
-func (p *Part) recordingsInPart() []recording.Origin {
+// renumberedOrigins lists the recordings in a part, with the numbers that their processes get.
+func (p *Part) renumberedOrigins() []recording.Origin {
 	if len(p.header.Merged) == 0 {
 		h := &p.header
 		return []recording.Origin{{
@@ -203,7 +203,7 @@ func (p *Plan) MergedFooter() recording.Footer {
 			status = -1
 			torn++
 		}
-		if rankOfEnd(status, signal) > rankOfEnd(footer.Status, footer.Signal) {
+		if severityOfEnd(status, signal) > severityOfEnd(footer.Status, footer.Signal) {
 			footer.Status, footer.Signal = status, signal
 		}
 		footer.Lost += part.lost
@@ -223,8 +223,8 @@ func (p *Plan) MergedFooter() recording.Footer {
 // messagesMax bounds the messages of the parts that are kept.
 const messagesMax = 10
 
-// rankOfEnd orders ends from best to worst: status 0, unknown, another status, a signal.
-func rankOfEnd(status, signal int) int {
+// severityOfEnd orders ends from best to worst: status 0, unknown, another status, a signal.
+func severityOfEnd(status, signal int) int {
 	switch {
 	case signal != 0:
 		return 1<<20 + signal

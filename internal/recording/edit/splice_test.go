@@ -66,7 +66,7 @@ func merge(t interface{ Fatal(...any) }, list ...*sample) (*sample, []wire.Recor
 		}
 		parts = append(parts, part)
 	}
-	plan, err := edit.NewPlan(parts)
+	plan, err := edit.PlanMerge(parts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestMergeAddsUp(t *testing.T) {
 		for i := range rapid.IntRange(1, 4).Draw(t, "recordings") {
 			host := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "host")
 			later := time.Duration(rapid.Int64Range(-2_000_000, 2_000_000).Draw(t, "later")) * time.Microsecond
-			r := newRecording(randomrun.Draw(t, randomrun.Options{Exits: randomrun.Never}), "app", host, later)
+			r := newRecording(randomrun.DrawRun(t, randomrun.Options{Exits: randomrun.Never}), "app", host, later)
 			list = append(list, r)
 			sum := totals(r.Records)
 			want.Creates, want.Hits, want.Releases = want.Creates+sum.Creates, want.Hits+sum.Hits, want.Releases+sum.Releases
@@ -194,7 +194,8 @@ func TestOneBootHasOneClock(t *testing.T) {
 // TestCarriedComesTogether: what a trimmed recording carries over says earlier times and comes when that begins.
 func TestCarriedComesTogether(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		long, whole := newRecording(randomrun.Draw(t, randomrun.Options{}), "a", "a", 0), newRecording(randomrun.Draw(t, randomrun.Options{}), "b", "a", 0)
+		long, whole := newRecording(randomrun.DrawRun(t, randomrun.Options{}), "a", "a", 0),
+			newRecording(randomrun.DrawRun(t, randomrun.Options{}), "b", "a", 0)
 		since := randomrun.Start + rapid.Uint64Range(1, 60_000).Draw(t, "since")
 		part := extract.Options{Since: since}
 		var kept sink

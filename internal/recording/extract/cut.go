@@ -84,8 +84,8 @@ func (u unnamed) noteRecord(r *wire.Record) {
 	}
 }
 
-// isNameOfUnnamed reports whether a record after the part has a name that the part lacks.
-func (u unnamed) isNameOfUnnamed(r *wire.Record) bool {
+// namesUnnamedSite reports whether a record after the part has a name that the part lacks.
+func (u unnamed) namesUnnamedSite(r *wire.Record) bool {
 	return r.Kind == wire.KindSite && u[site{r.Process, r.DefinedTag()}]
 }
 
@@ -126,7 +126,7 @@ func (p *part) Next(r *wire.Record) error {
 			return err
 		}
 		if given {
-			p.noteUnnamed(r)
+			p.noteUnnamedSites(r)
 			return nil
 		}
 	}
@@ -140,9 +140,9 @@ func (p *part) takeRecord(r *wire.Record) (bool, error) {
 	}
 	switch p.stage {
 	case outside:
-		return false, p.noteEndedBefore(r)
+		return false, p.findProcessesEndedBefore(r)
 	case before:
-		return p.keepFromBefore(r)
+		return p.keepRecordFromBefore(r)
 	case within:
 		return p.returnIfInPart(r)
 	default:
@@ -150,8 +150,8 @@ func (p *part) takeRecord(r *wire.Record) (bool, error) {
 	}
 }
 
-// noteUnnamed tracks which call sites lack a name. Names that come late go into the part.
-func (p *part) noteUnnamed(r *wire.Record) {
+// noteUnnamedSites tracks which call sites lack a name. Names that come late go into the part.
+func (p *part) noteUnnamedSites(r *wire.Record) {
 	if r.Kind.IsMadeLater() {
 		r.Time = min(r.Time, p.options.Until)
 	}
@@ -175,7 +175,7 @@ func (p *part) returnIfInPart(r *wire.Record) (bool, error) {
 	case r.Kind.IsMadeLater(): // what follows it may have been before
 	default:
 		p.stage = behind
-		return p.unnamed.isNameOfUnnamed(r), nil
+		return p.unnamed.namesUnnamedSite(r), nil
 	}
 	return p.isOfWantedProcess(r), nil
 }
@@ -188,11 +188,11 @@ func (p *part) returnIfLateName(r *wire.Record) (bool, error) {
 	if err := p.src.Next(r); err != nil {
 		return false, err
 	}
-	return p.unnamed.isNameOfUnnamed(r), nil
+	return p.unnamed.namesUnnamedSite(r), nil
 }
 
-// noteEndedBefore finds the processes that end before the part, and rewinds the source.
-func (p *part) noteEndedBefore(r *wire.Record) error {
+// findProcessesEndedBefore finds the processes that end before the part, and rewinds the source.
+func (p *part) findProcessesEndedBefore(r *wire.Record) error {
 	p.stage, p.gone, p.old = before, map[uint32]bool{}, newOld(heap.New(heap.Options{}))
 	last := map[uint32]uint64{} // time of the last word of those that exit
 	for {
@@ -221,18 +221,18 @@ func (p *part) noteEndedBefore(r *wire.Record) error {
 	return nil
 }
 
-// keepFromBefore processes one record from before the part. Next returns it if it defines or names something.
-func (p *part) keepFromBefore(r *wire.Record) (bool, error) {
+// keepRecordFromBefore processes one record from before the part. Next returns it if it defines or names something.
+func (p *part) keepRecordFromBefore(r *wire.Record) (bool, error) {
 	err := p.src.Next(r)
 	ended := errors.Is(err, io.EOF)
 	switch {
 	case err != nil && !ended:
 		return false, fmt.Errorf("look for the start: %w", err)
 	case ended:
-		p.queueCarriedOver()
+		p.queueCarriedOverRecords()
 		return false, nil
 	case r.Time >= p.options.Since && !r.Kind.IsMadeLater(): // after a late record, earlier records may follow
-		p.queueCarriedOver()
+		p.queueCarriedOverRecords()
 		p.beginPart(r)
 		return false, nil
 	case !p.isOfWantedProcess(r):
@@ -247,10 +247,10 @@ func (p *part) keepFromBefore(r *wire.Record) (bool, error) {
 	return false, nil
 }
 
-// queueCarriedOver begins the part: it queues the records that are carried over.
-func (p *part) queueCarriedOver() {
+// queueCarriedOverRecords begins the part: it queues the records that are carried over.
+func (p *part) queueCarriedOverRecords() {
 	p.stage = within
-	p.queue = append(p.queue, p.old.firstRecords(p.options.Since, func(process uint32) bool { return p.gone[process] })...)
+	p.queue = append(p.queue, p.old.recordsAtPartStart(p.options.Since, func(process uint32) bool { return p.gone[process] })...)
 	p.old = nil
 }
 
@@ -259,7 +259,7 @@ func (p *part) beginPart(r *wire.Record) {
 	give := p.isOfWantedProcess(r)
 	if r.Time > p.options.Until {
 		p.stage = behind
-		give = p.unnamed.isNameOfUnnamed(r)
+		give = p.unnamed.namesUnnamedSite(r)
 	}
 	if give {
 		p.queue = append(p.queue, cloneRecord(r))

@@ -18,7 +18,7 @@ import (
 )
 
 // read has a name that variables called records do not hide.
-var read = records.All
+var read = records.ReadAll
 
 // fold returns the snapshot before each record from one on, and after the last.
 func fold(records []wire.Record, started uint64, from int) []*stats.Snapshot {
@@ -91,7 +91,7 @@ func less(all, before map[string]uint64) map[string]uint64 {
 // TestPartIsThePartOfTheWhole compares a part with the whole, at Since and after every record behind.
 func TestPartIsThePartOfTheWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		records := randomrun.Draw(t, randomrun.Options{})
+		records := randomrun.DrawRun(t, randomrun.Options{})
 		last := records[len(records)-1].Time
 		since := rapid.Uint64Range(randomrun.Start, last+1).Draw(t, "since")
 		until := rapid.Uint64Range(since, last+1).Draw(t, "until")
@@ -165,7 +165,7 @@ func peaks(t *rapid.T, whole []*stats.Snapshot, end *stats.Snapshot) {
 // TestPartOfAPart: cutting twice is cutting once.
 func TestPartOfAPart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		records := randomrun.Draw(t, randomrun.Options{})
+		records := randomrun.DrawRun(t, randomrun.Options{})
 		last := records[len(records)-1].Time
 		first := rapid.Uint64Range(randomrun.Start, last).Draw(t, "first")
 		second := rapid.Uint64Range(first, last).Draw(t, "second")
@@ -188,11 +188,11 @@ func TestPartOfAPart(t *testing.T) {
 func TestOneProcess(t *testing.T) {
 	times := []uint64{0, randomrun.Start, randomrun.Start + 40_000}
 	rapid.Check(t, func(t *rapid.T) {
-		oneProcess(t, randomrun.Draw(t, randomrun.Options{}), rapid.SampledFrom(times).Draw(t, "since"))
+		oneProcess(t, randomrun.DrawRun(t, randomrun.Options{}), rapid.SampledFrom(times).Draw(t, "since"))
 	})
 	for seed := range uint64(150) { // in 4 and 126 a late name stands on the border
 		for _, since := range times {
-			oneProcess(t, randomrun.Make(seed, randomrun.Options{Steps: 40}), since)
+			oneProcess(t, randomrun.MakeRun(seed, randomrun.Options{Steps: 40}), since)
 		}
 	}
 }

@@ -65,7 +65,7 @@ func (f *Follower) TakeRecord(r *wire.Record) bool {
 		f.forgetProcess(r.Process)
 	}
 	p := f.part
-	if p == nil || p.absent.hasProcess(r.Process) || p.until != math.MaxUint64 && !p.unnamed.isNameOfUnnamed(r) {
+	if p == nil || p.absent.hasProcess(r.Process) || p.until != math.MaxUint64 && !p.unnamed.namesUnnamedSite(r) {
 		return false
 	}
 	r.Time = min(r.Time, p.until)
@@ -82,7 +82,7 @@ func (f *Follower) forgetProcess(process uint32) {
 		return
 	}
 	var kept recording.Log
-	if f.names.Each(func(r *wire.Record) error {
+	if f.names.EachRecord(func(r *wire.Record) error {
 		if !f.gone.hasProcess(r.Process) {
 			kept.Append(r)
 		}
@@ -102,7 +102,7 @@ func (f *Follower) BeginPart(since uint64, give func(*wire.Record) error) error 
 			p.absent.addProcess(process)
 		}
 	}
-	err := f.names.Each(func(r *wire.Record) error {
+	err := f.names.EachRecord(func(r *wire.Record) error {
 		if p.absent.hasProcess(r.Process) {
 			return nil
 		}
@@ -112,7 +112,7 @@ func (f *Follower) BeginPart(since uint64, give func(*wire.Record) error) error 
 	if err != nil {
 		return fmt.Errorf("begin a part: %w", err)
 	}
-	list := f.old.firstRecords(since, p.absent.hasProcess)
+	list := f.old.recordsAtPartStart(since, p.absent.hasProcess)
 	for i := range list {
 		if err := give(&list[i]); err != nil {
 			return err

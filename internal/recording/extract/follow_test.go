@@ -18,7 +18,7 @@ import (
 // TestFollowerGivesWhatRangeGives: parts that begin and end while a run goes on are those of the whole run.
 func TestFollowerGivesWhatRangeGives(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		records := randomrun.Draw(t, randomrun.Options{Apart: true})
+		records := randomrun.DrawRun(t, randomrun.Options{Apart: true})
 		memory := heap.New(heap.Options{EndProcesses: true})
 		follower := extract.NewFollower(memory)
 		at := 0

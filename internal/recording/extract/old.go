@@ -118,8 +118,8 @@ func (o *old) keepIfUnknownToHeap(r *wire.Record) bool {
 	return true
 }
 
-// firstRecords returns the first records of a part after the names.
-func (o *old) firstRecords(since uint64, gone func(process uint32) bool) (list []wire.Record) {
+// recordsAtPartStart returns the first records of a part after the names.
+func (o *old) recordsAtPartStart(since uint64, gone func(process uint32) bool) (list []wire.Record) {
 	for _, process := range o.heap.Processes() {
 		if !gone(process.Number) {
 			list = appendCarriedOver(list, process, since)

@@ -78,11 +78,12 @@ func (s *intercept) Header() recording.Header { return importedHeader(s.facts) }
 
 // Footer implements Source.
 func (s *intercept) Footer() recording.Footer {
-	return recording.Footer{EndedNS: s.last, Message: "imported from a log of the Intercept Layer for OpenCL Applications", Cut: s.table.cut || s.endsWithinCall()}
+	return recording.Footer{EndedNS: s.last, Message: "imported from a log of the Intercept Layer for OpenCL Applications",
+		Cut: s.table.cut || s.endsDuringCall()}
 }
 
-// endsWithinCall reports whether the program ended, or the log, while a call had not returned.
-func (s *intercept) endsWithinCall() bool {
+// endsDuringCall reports whether the program ended, or the log, while a call had not returned.
+func (s *intercept) endsDuringCall() bool {
 	for _, t := range s.threads {
 		if t.within > 0 {
 			return true
@@ -94,7 +95,7 @@ func (s *intercept) endsWithinCall() bool {
 // Remarks implements Source.
 func (s *intercept) Remarks() []string {
 	list := s.table.remarks()
-	if s.endsWithinCall() {
+	if s.endsDuringCall() {
 		list = append(list, fmt.Sprintf("ends within a call: line %d", s.entered))
 	}
 	if !s.timed && s.table.taken > 0 {
@@ -175,7 +176,7 @@ func (s *intercept) beginCall(t *interceptThread, call, rest string) {
 		return
 	}
 	if len(t.calls) > 0 {
-		s.mixed.countLine(s.table.number)
+		s.mixed.noteLine(s.table.number)
 	}
 	t.calls = append(t.calls[max(0, len(t.calls)-callsMax):], interceptCall{call, size, handle})
 }
@@ -183,7 +184,7 @@ func (s *intercept) beginCall(t *interceptThread, call, rest string) {
 func (s *intercept) endCall(t *interceptThread, name, rest string) {
 	gave := numberMatching(callGave, rest, 16)
 	if gave != 0 && (strings.HasPrefix(name, "clCreateImage") || name == "clCreateSubBuffer" || name == "clCreatePipe") {
-		s.sizeless.countLine(s.table.number)
+		s.sizeless.noteLine(s.table.number)
 		s.emitRelease(gave, t.number) // the log lacks the release of an earlier buffer with this handle
 		return
 	}

@@ -147,7 +147,7 @@ func (s *rmm) readLine(fields []string) error {
 	}
 	at := uint64(max(start+since, 0))
 	s.last = max(s.last, at)
-	s.emitAction(action, at, pointer, size, s.threadNumber(s.fieldOfColumn(fields, 0)), s.tagNumber(at, s.fieldOfColumn(fields, 5)))
+	s.emitAction(action, at, pointer, size, s.threadNumber(s.fieldOfColumn(fields, 0)), s.tagOfStream(at, s.fieldOfColumn(fields, 5)))
 	return nil
 }
 
@@ -155,7 +155,7 @@ func (s *rmm) emitAction(action rmmAction, at, pointer, size uint64, thread, tag
 	was, known := s.live[pointer]
 	if action != rmmFailure && known { // the log lacks the free of the former buffer
 		if action == rmmAllocate {
-			s.lost.countLine(s.table.number)
+			s.lost.noteLine(s.table.number)
 		}
 		s.queue = append(s.queue, releaseRecord(at, was.object, was.size, was.tag, thread))
 		delete(s.live, pointer)
@@ -171,7 +171,7 @@ func (s *rmm) emitAction(action rmmAction, at, pointer, size uint64, thread, tag
 		s.queue = append(s.queue, createRecord(at, s.object, size, tag, thread))
 	case action == rmmAllocate:
 	case !known: // from before the log: the model counts it as unknown
-		s.unknown.countLine(s.table.number)
+		s.unknown.noteLine(s.table.number)
 		s.queue = append(s.queue, releaseRecord(at, 0, size, tag, thread))
 	}
 }
@@ -184,8 +184,8 @@ func (s *rmm) threadNumber(word string) uint32 {
 	return s.threads[word]
 }
 
-// tagNumber numbers the streams from 1. They stand for call sites, which the log lacks.
-func (s *rmm) tagNumber(at uint64, stream string) uint32 {
+// tagOfStream numbers the streams from 1. They stand for call sites, which the log lacks.
+func (s *rmm) tagOfStream(at uint64, stream string) uint32 {
 	if stream == "" {
 		return 0
 	}

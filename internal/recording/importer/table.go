@@ -119,7 +119,7 @@ func (t *table) skipLine(why error) {
 		t.cut, t.torn = true, true
 		return
 	}
-	t.skipped.countLine(t.number)
+	t.skipped.noteLine(t.number)
 }
 
 // endOfTableError returns io.EOF, or an error if the file has no or too few rows.
@@ -164,7 +164,7 @@ type tally struct {
 	first int
 }
 
-func (t *tally) countLine(line int) {
+func (t *tally) noteLine(line int) {
 	if t.count == 0 {
 		t.first = line
 	}

@@ -23,8 +23,8 @@ type Tick struct {
 	Label string
 }
 
-// PlaceOf returns the place of a value, from 0 to 1.
-func (a *Axis) PlaceOf(v float64) float64 {
+// FractionOf returns the place of a value, from 0 to 1.
+func (a *Axis) FractionOf(v float64) float64 {
 	low, high := a.Low, a.High
 	if a.Log {
 		low, high, v = math.Log2(low), math.Log2(high), math.Log2(max(v, a.Low))

@@ -85,7 +85,7 @@ func (c *Chart) DrawSVG() string {
 	d.addTitle(c.Title)
 	c.drawAxes(&d, height)
 	c.drawBands(&d, height)
-	c.drawSteps(&d)
+	c.drawAreasAndLines(&d)
 	c.drawBars(&d)
 	c.drawPoints(&d)
 	c.drawRules(&d)
@@ -99,12 +99,12 @@ func (c *Chart) DrawSVG() string {
 // drawAxes draws grid lines and labels. Every other label of the X axis is less important: narrow screens leave it out.
 func (c *Chart) drawAxes(d *drawing, height int) {
 	for _, tick := range c.Y.Ticks {
-		y := percentAttribute(1 - c.Y.PlaceOf(tick.Value))
+		y := percentAttribute(1 - c.Y.FractionOf(tick.Value))
 		d.addLine("grid", "0", y, "100%", y)
 		d.addText("tick y", "-8", y, tick.Label)
 	}
 	for i, tick := range c.X.Ticks {
-		x, class := percentAttribute(c.X.PlaceOf(tick.Value)), "tick x"
+		x, class := percentAttribute(c.X.FractionOf(tick.Value)), "tick x"
 		if i%2 == 1 {
 			class += " less"
 		}
@@ -116,7 +116,7 @@ func (c *Chart) drawAxes(d *drawing, height int) {
 
 func (c *Chart) drawBands(d *drawing, height int) {
 	for _, band := range c.Bands {
-		from, to := c.X.PlaceOf(band.From), c.X.PlaceOf(band.To)
+		from, to := c.X.FractionOf(band.From), c.X.FractionOf(band.To)
 		if to <= from {
 			continue
 		}
@@ -130,8 +130,8 @@ func (c *Chart) drawBands(d *drawing, height int) {
 	}
 }
 
-// drawSteps draws areas and lines, in a picture of their own that is stretched to the plot. Lines keep their width.
-func (c *Chart) drawSteps(d *drawing) {
+// drawAreasAndLines draws areas and lines, in a picture of their own that is stretched to the plot. Lines keep their width.
+func (c *Chart) drawAreasAndLines(d *drawing) {
 	n := 0
 	for _, s := range append(append([]Series{}, c.Areas...), c.Lines...) {
 		n = max(n, len(s.Values))
@@ -168,8 +168,8 @@ func valueOrZero(values []float64, i int) float64 {
 
 func (c *Chart) drawBars(d *drawing) {
 	for _, bar := range c.Bars {
-		from, up := c.X.PlaceOf(bar.From), c.Y.PlaceOf(bar.Value)
-		to := max(from, c.X.PlaceOf(bar.To))
+		from, up := c.X.FractionOf(bar.From), c.Y.FractionOf(bar.Value)
+		to := max(from, c.X.FractionOf(bar.To))
 		d.openElement("rect", "class", "bar "+bar.Class, "x", percentAttribute(from), "y", percentAttribute(1-up), "width", percentAttribute(to-from),
 			"height", percentAttribute(up))
 		d.addTitle(bar.Label)
@@ -179,9 +179,9 @@ func (c *Chart) drawBars(d *drawing) {
 
 func (c *Chart) drawPoints(d *drawing) {
 	for _, p := range c.Points {
-		x := percentAttribute(c.X.PlaceOf(p.X))
-		d.addLine("spread "+p.Class, x, percentAttribute(1-c.Y.PlaceOf(p.Low)), x, percentAttribute(1-c.Y.PlaceOf(p.High)))
-		d.openElement("circle", "class", "point "+p.Class, "cx", x, "cy", percentAttribute(1-c.Y.PlaceOf(p.Y)), "r", "4.5")
+		x := percentAttribute(c.X.FractionOf(p.X))
+		d.addLine("spread "+p.Class, x, percentAttribute(1-c.Y.FractionOf(p.Low)), x, percentAttribute(1-c.Y.FractionOf(p.High)))
+		d.openElement("circle", "class", "point "+p.Class, "cx", x, "cy", percentAttribute(1-c.Y.FractionOf(p.Y)), "r", "4.5")
 		d.addTitle(p.Label)
 		d.closeElement("circle")
 	}
@@ -189,7 +189,7 @@ func (c *Chart) drawPoints(d *drawing) {
 
 func (c *Chart) drawRules(d *drawing) {
 	for _, rule := range c.Rules {
-		y := percentAttribute(1 - c.Y.PlaceOf(rule.Value))
+		y := percentAttribute(1 - c.Y.FractionOf(rule.Value))
 		d.addLine("rule "+rule.Class, "0", y, "100%", y)
 		d.openElement("svg", "y", y, "x", "0", "width", "100%", "height", "1", "overflow", "visible")
 		d.addText("ruled", "100%", "-4", rule.Label)
@@ -200,7 +200,7 @@ func (c *Chart) drawRules(d *drawing) {
 // drawMarks draws a line with a small head that is easier to point at.
 func (c *Chart) drawMarks(d *drawing) {
 	for _, mark := range c.Marks {
-		x := percentAttribute(c.X.PlaceOf(mark.X))
+		x := percentAttribute(c.X.FractionOf(mark.X))
 		d.openElement("g", "class", "mark "+mark.Class)
 		d.addTitle(mark.Label)
 		d.addLine("stem", x, "0", x, "100%")

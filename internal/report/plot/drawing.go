@@ -60,7 +60,7 @@ const pictureSize = 6000
 func pictureUnits(part float64) string { return strconv.Itoa(int(math.Round(part * pictureSize))) }
 
 // topOf returns the distance of a value from the top.
-func (c *Chart) topOf(value float64) string { return pictureUnits(1 - c.Y.PlaceOf(value)) }
+func (c *Chart) topOf(value float64) string { return pictureUnits(1 - c.Y.FractionOf(value)) }
 
 // areaPath outlines the areas between two series, in steps, where the series differ.
 func (c *Chart) areaPath(below, top []float64) string {
@@ -130,7 +130,7 @@ func (c *Chart) curvePath(curve Curve) string {
 	var b strings.Builder
 	command := "M"
 	for i := range curve.X {
-		b.WriteString(command + pictureUnits(c.X.PlaceOf(curve.X[i])) + " " + c.topOf(curve.Y[i]))
+		b.WriteString(command + pictureUnits(c.X.FractionOf(curve.X[i])) + " " + c.topOf(curve.Y[i]))
 		command = "L"
 	}
 	return b.String()

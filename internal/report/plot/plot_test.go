@@ -18,11 +18,11 @@ func checkAxis(t *rapid.T, a *Axis, most int) {
 		t.Fatalf("%d ticks on %v…%v", len(a.Ticks), a.Low, a.High)
 	}
 	for i, tick := range a.Ticks {
-		at := a.PlaceOf(tick.Value)
+		at := a.FractionOf(tick.Value)
 		if tick.Value < a.Low || tick.Value > a.High || at < 0 || at > 1 || tick.Label == "" {
 			t.Fatalf("tick %+v at %v, of %v…%v", tick, at, a.Low, a.High)
 		}
-		if i > 0 && (at <= a.PlaceOf(a.Ticks[i-1].Value) || tick.Label == a.Ticks[i-1].Label) {
+		if i > 0 && (at <= a.FractionOf(a.Ticks[i-1].Value) || tick.Label == a.Ticks[i-1].Label) {
 			t.Fatalf("tick %+v follows %+v", tick, a.Ticks[i-1])
 		}
 	}
@@ -80,11 +80,11 @@ func TestPlacesStayOnTheAxis(t *testing.T) {
 			LogBytesAxis(rapid.Uint64().Draw(t, "a"), rapid.Uint64().Draw(t, "b"))
 		v, w := rapid.Float64().Draw(t, "v"), rapid.Float64().Draw(t, "w")
 		for _, a := range []*Axis{&linear, &logarithmic} {
-			x, y := a.PlaceOf(min(v, w)), a.PlaceOf(max(v, w))
+			x, y := a.FractionOf(min(v, w)), a.FractionOf(max(v, w))
 			if x < 0 || y > 1 || x > y {
 				t.Fatalf("%v and %v are at %v and %v", min(v, w), max(v, w), x, y)
 			}
-			if a.PlaceOf(math.NaN()) != 0 || a.PlaceOf(math.Inf(1)) != 1 {
+			if a.FractionOf(math.NaN()) != 0 || a.FractionOf(math.Inf(1)) != 1 {
 				t.Fatal("no number has a place")
 			}
 		}

@@ -132,14 +132,14 @@ func (m *Machine) OpenProcess(pid int) *Process {
 		}
 	}
 	p.limited = m.limitingGroups(text)
-	p.killsBefore, p.kills = m.readGroupKills(text)
+	p.killsBefore, p.kills = m.readGroupOOMKills(text)
 	return p
 }
 
-// readGroupKills returns how many OOM kills the control group of a process has counted, and the file that says so; empty: none
+// readGroupOOMKills returns how many OOM kills the control group of a process has counted, and the file that says so; empty: none
 // does. text is /proc/PID/cgroup. The counter of version 2 is in memory.events, that of version 1 in memory.oom_control (Linux:
 // Documentation/admin-guide/cgroup-v2.rst, cgroup-v1/memory.rst).
-func (m *Machine) readGroupKills(text []byte) (uint64, string) {
+func (m *Machine) readGroupOOMKills(text []byte) (uint64, string) {
 	for _, way := range []struct{ mark, below, file string }{
 		{"0::/", m.groups, "memory.events"},
 		{":memory:/", filepath.Join(m.groups, "memory"), "memory.oom_control"},
@@ -150,14 +150,14 @@ func (m *Machine) readGroupKills(text []byte) (uint64, string) {
 			continue
 		}
 		file := filepath.Join(way.below, filepath.Clean("/"+path), way.file)
-		if n, ok := readKills(file); ok {
+		if n, ok := readOOMKills(file); ok {
 			return n, file
 		}
 	}
 	return 0, ""
 }
 
-func readKills(name string) (uint64, bool) {
+func readOOMKills(name string) (uint64, bool) {
 	file, err := os.Open(name)
 	if err != nil {
 		return 0, false
@@ -176,7 +176,7 @@ func (p *Process) OOMKills() (uint64, bool) {
 	if p.kills == "" {
 		return 0, false
 	}
-	now, ok := readKills(p.kills)
+	now, ok := readOOMKills(p.kills)
 	return now - min(p.killsBefore, now), ok
 }
 
@@ -204,7 +204,7 @@ func (p *Process) ReadFigures() []Figure {
 		list = p.appendDRMFigures(list)
 	}
 	if p.nvidia {
-		list = append(list, p.machine.askNVIDIA(p.pid)...)
+		list = append(list, p.machine.readNVIDIAFigures(p.pid)...)
 	}
 	return p.appendGroupFigures(list)
 }

@@ -26,8 +26,8 @@ type nvml struct {
 	uses    [usesMax]C.struct_nvml_use
 }
 
-// askNVIDIA returns what NVIDIA's library says of a process. It is asked once in a round.
-func (m *Machine) askNVIDIA(pid int) []Figure {
+// readNVIDIAFigures returns what NVIDIA's library says of a process. It is asked once in a round.
+func (m *Machine) readNVIDIAFigures(pid int) []Figure {
 	if m.named == nil {
 		m.named = m.nvml.readFiguresByPID()
 	}
@@ -37,8 +37,8 @@ func (m *Machine) askNVIDIA(pid int) []Figure {
 	return m.named[pid]
 }
 
-// loadLibrary loads the library at the first call; 0, or an errno.
-func (n *nvml) loadLibrary() int16 {
+// loadNVML loads the library at the first call; 0, or an errno.
+func (n *nvml) loadNVML() int16 {
 	if !n.asked {
 		library := C.CString(n.library)
 		defer C.free(unsafe.Pointer(library))
@@ -50,7 +50,7 @@ func (n *nvml) loadLibrary() int16 {
 // readDeviceMemory returns how much memory the device at a PCI address has, and how much of it is free.
 func (n *nvml) readDeviceMemory(device uint64) (total, free uint64, ok bool) {
 	var all, unused C.ulonglong
-	if n.loadLibrary() != 0 || C.nvml_memory(C.ulonglong(device), &all, &unused) != 0 {
+	if n.loadNVML() != 0 || C.nvml_memory(C.ulonglong(device), &all, &unused) != 0 {
 		return 0, 0, false
 	}
 	return uint64(all), uint64(unused), true
@@ -63,7 +63,7 @@ func (n *nvml) readFiguresByPID() map[int][]Figure {
 		figures[0] = []Figure{{Source: wire.MachineNVML, Unread: number}}
 		return figures
 	}
-	if number := n.loadLibrary(); number != 0 {
+	if number := n.loadNVML(); number != 0 {
 		return fail(number)
 	}
 	count := int(C.nvml_uses(&n.uses[0], usesMax))

@@ -40,7 +40,7 @@ func (p *Process) ReadSharedMemory(devices []uint64, host bool) []Shared {
 		here.Total = math.MaxUint64
 	}
 	for i := range p.limited {
-		if s, ok := p.machine.readMemoryLeft(&p.limited[i], here.Total); ok {
+		if s, ok := p.machine.readMemoryLeftOfGroup(&p.limited[i], here.Total); ok {
 			list = append(list, s)
 		}
 	}
@@ -134,9 +134,9 @@ func (m *Machine) limitingGroups(text []byte) (list []group) {
 	return list
 }
 
-// readMemoryLeft reads what a group leaves below the lowest of its limits; false: it has none below a number of bytes. The long memory.stat is
-// read only for a group that has one: all this is asked for ten times a second.
-func (m *Machine) readMemoryLeft(g *group, below uint64) (Shared, bool) {
+// readMemoryLeftOfGroup reads what a group leaves below the lowest of its limits; false: it has none below a number of bytes.
+// The long memory.stat is read only for a group that has one: all this is asked for ten times a second.
+func (m *Machine) readMemoryLeftOfGroup(g *group, below uint64) (Shared, bool) {
 	total := below
 	for _, name := range g.limits {
 		if limit, ok := m.readNumberFile(filepath.Join(g.folder, name)); ok { // "max" is no number

@@ -47,20 +47,20 @@ const (
 	problemsMax = 100
 )
 
-// Lint reads a trace in the array form with one event per line. A missing end is no problem, and
+// LintTrace reads a trace in the array form with one event per line. A missing end is no problem, and
 // neither are lifetimes that are open there, because a trace that was cut off after an event can be opened.
-func Lint(r io.Reader) (Facts, []Problem) {
+func LintTrace(r io.Reader) (Facts, []Problem) {
 	l := newLinter()
 	in := bufio.NewScanner(r)
 	in.Buffer(make([]byte, 0, 64<<10), lineMax)
 	for in.Scan() {
 		l.line++
-		l.text(in.Bytes())
+		l.lintLine(in.Bytes())
 	}
 	if err := in.Err(); err != nil {
-		l.problem("read: %v", err)
+		l.addProblem("read: %v", err)
 	}
-	l.end()
+	l.checkWholeTrace()
 	return l.facts, l.problems
 }
 
@@ -88,7 +88,7 @@ func newLinter() *linter {
 	}
 }
 
-func (l *linter) problem(format string, args ...any) {
+func (l *linter) addProblem(format string, args ...any) {
 	if len(l.problems) == problemsMax {
 		l.more++
 		return
@@ -96,26 +96,26 @@ func (l *linter) problem(format string, args ...any) {
 	l.problems = append(l.problems, Problem{Line: l.line, Text: fmt.Sprintf(format, args...)})
 }
 
-// text takes one line.
-func (l *linter) text(b []byte) {
+// lintLine takes one line.
+func (l *linter) lintLine(b []byte) {
 	if i := bytes.IndexFunc(b, func(r rune) bool { return r < ' ' || r == 0x7f }); i >= 0 {
-		l.problem("control character %#x", b[i])
+		l.addProblem("control character %#x", b[i])
 	}
 	switch {
 	case l.closed:
-		l.problem("something behind the closing bracket")
+		l.addProblem("something behind the closing bracket")
 	case !l.opened:
 		if l.opened = true; string(b) != "[" {
-			l.problem("does not begin with [ on a line of its own")
+			l.addProblem("does not begin with [ on a line of its own")
 		}
 	case string(b) == "]":
 		l.closed = true
 	default:
 		if l.facts.Events > 0 && !l.comma {
-			l.problem("no comma behind the event before")
+			l.addProblem("no comma behind the event before")
 		}
 		b, l.comma = bytes.CutSuffix(b, []byte(","))
-		l.event(b)
+		l.lintEvent(b)
 	}
 }
 
@@ -142,88 +142,88 @@ type event struct {
 // phases are those that gpumemtop writes. The importer ignores or misreads most others.
 const phases = "M X b e C i"
 
-func (l *linter) event(b []byte) {
+func (l *linter) lintEvent(b []byte) {
 	l.facts.Events++
 	var e event
 	if err := json.Unmarshal(b, &e); err != nil || len(b) == 0 || b[0] != '{' {
-		l.problem("no event: %v", err)
+		l.addProblem("no event: %v", err)
 		return
 	}
 	switch {
 	case len(e.Phase) != 1 || !strings.Contains(phases, e.Phase):
-		l.problem("phase %q: want one of %s", e.Phase, phases)
+		l.addProblem("phase %q: want one of %s", e.Phase, phases)
 		return
 	case e.PID == nil || e.TID == nil:
-		l.problem("no pid or no tid")
+		l.addProblem("no pid or no tid")
 		return
 	case e.Name == "":
-		l.problem("no name")
+		l.addProblem("no name")
 	}
 	if e.Stack != nil || e.Frame != nil {
-		l.problem("sf and stack are ignored: put frames into args")
+		l.addProblem("sf and stack are ignored: put frames into args")
 	}
 	if e.ID != nil && (e.ID2 != nil || !strings.Contains("be", e.Phase)) {
-		l.problem("a plain id is for lifetimes alone: it changes a counter's title")
+		l.addProblem("a plain id is for lifetimes alone: it changes a counter's title")
 	}
 	if e.Phase == "M" {
-		l.metadata(&e)
+		l.checkMetadata(&e)
 		return
 	}
-	ns, err := nanoseconds(e.Time)
+	ns, err := parseMicroseconds(e.Time)
 	if err != nil {
-		l.problem("ts: %v", err)
+		l.addProblem("ts: %v", err)
 		return
 	}
-	l.flow(&e)
-	l.timed(&e, ns)
+	l.checkFlow(&e)
+	l.lintTimedEvent(&e, ns)
 }
 
-func (l *linter) timed(e *event, ns uint64) {
+func (l *linter) lintTimedEvent(e *event, ns uint64) {
 	switch e.Phase {
 	case "X":
-		l.slice(e, ns)
+		l.checkSlice(e, ns)
 	case "b":
-		l.begin(e, ns)
+		l.checkLifetimeBegin(e, ns)
 	case "e":
-		l.finish(e, ns)
+		l.checkLifetimeEnd(e, ns)
 	case "C":
-		l.counter(e)
+		l.checkCounter(e)
 	case "i":
 		if e.Scope != "g" && e.Scope != "p" && e.Scope != "t" {
-			l.problem("instant with scope %q: want g, p or t", e.Scope)
+			l.addProblem("instant with scope %q: want g, p or t", e.Scope)
 		}
 	}
 }
 
-// metadata checks an M event; the importer knows these and ignores the rest.
-func (l *linter) metadata(e *event) {
+// checkMetadata checks an M event; the importer knows these and ignores the rest.
+func (l *linter) checkMetadata(e *event) {
 	if e.Time != "" {
-		l.problem("metadata with ts")
+		l.addProblem("metadata with ts")
 	}
 	switch e.Name {
 	case "process_name", "thread_name":
 		var name string
 		if json.Unmarshal(e.Args["name"], &name) != nil || name == "" {
-			l.problem("%s without args.name", e.Name)
+			l.addProblem("%s without args.name", e.Name)
 		}
 	case "process_sort_index", "thread_sort_index":
 		var index float64
 		if json.Unmarshal(e.Args["sort_index"], &index) != nil {
-			l.problem("%s without args.sort_index", e.Name)
+			l.addProblem("%s without args.sort_index", e.Name)
 		}
 	default:
-		l.problem("metadata %q is ignored", e.Name)
+		l.addProblem("metadata %q is ignored", e.Name)
 	}
 }
 
-// end checks the rules that need the whole trace.
-func (l *linter) end() {
+// checkWholeTrace checks the rules that need the whole trace.
+func (l *linter) checkWholeTrace() {
 	l.line = 0
 	if l.facts.Events == 0 {
-		l.problem("no events: an empty array is not taken for a trace")
+		l.addProblem("no events: an empty array is not taken for a trace")
 	}
-	l.nesting()
-	l.open()
+	l.checkNesting()
+	l.checkOpenLifetimes()
 	for c, value := range l.last {
 		l.facts.Last[c.name] += value
 	}

@@ -23,7 +23,7 @@ var clean = []string{
 }
 
 func TestClean(t *testing.T) {
-	facts, problems := Lint(strings.NewReader(strings.Join(clean, "\n")))
+	facts, problems := LintTrace(strings.NewReader(strings.Join(clean, "\n")))
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -34,10 +34,10 @@ func TestClean(t *testing.T) {
 	if diff := cmp.Diff(want, facts); diff != "" {
 		t.Error(diff)
 	}
-	if _, problems := Lint(strings.NewReader(strings.Join(clean[:len(clean)-1], "\n") + ",")); len(problems) > 0 {
+	if _, problems := LintTrace(strings.NewReader(strings.Join(clean[:len(clean)-1], "\n") + ",")); len(problems) > 0 {
 		t.Errorf("cut off after an event: %v", problems)
 	}
-	if _, problems := Lint(strings.NewReader(strings.Join(clean[:6], "\n"))); len(problems) > 0 {
+	if _, problems := LintTrace(strings.NewReader(strings.Join(clean[:6], "\n"))); len(problems) > 0 {
 		t.Errorf("cut off while something lives: %v", problems)
 	}
 }
@@ -98,7 +98,7 @@ func TestProblems(t *testing.T) {
 				t.Fatalf("%q is not in %s", test.old, lines[test.line])
 			}
 			lines[test.line] = strings.Replace(lines[test.line], test.old, test.new, 1)
-			_, problems := Lint(strings.NewReader(strings.Join(lines, "\n")))
+			_, problems := LintTrace(strings.NewReader(strings.Join(lines, "\n")))
 			for _, p := range problems {
 				if strings.Contains(p.String(), test.want) {
 					return
@@ -114,7 +114,7 @@ func TestEmptyAndEndless(t *testing.T) {
 		"nothing": "", "empty array": "[\n]", "long line": "[\n" + strings.Repeat("x", 2*lineMax),
 		"many problems": "[\n" + strings.Repeat("{}\n", 10*problemsMax),
 	} {
-		_, problems := Lint(strings.NewReader(text))
+		_, problems := LintTrace(strings.NewReader(text))
 		if len(problems) == 0 || len(problems) > problemsMax+1 {
 			t.Errorf("%s: %d problems", name, len(problems))
 		}
@@ -127,7 +127,7 @@ func FuzzLint(f *testing.F) {
 	f.Add("[\n{\"ph\":\"e\",\"cat\":\"buf\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"id2\":{\"local\":\"0x\"}}")
 	f.Add("[\n{\"ph\":\"X\",\"ts\":0,\"dur\":0}")
 	f.Fuzz(func(t *testing.T, text string) {
-		facts, problems := Lint(strings.NewReader(text))
+		facts, problems := LintTrace(strings.NewReader(text))
 		if len(problems) > problemsMax+1 {
 			t.Fatalf("%d problems", len(problems))
 		}

@@ -39,8 +39,8 @@ type counter struct {
 	name string
 }
 
-// nanoseconds reads microseconds with at most three decimals.
-func nanoseconds(n json.Number) (uint64, error) {
+// parseMicroseconds reads microseconds with at most three decimals.
+func parseMicroseconds(n json.Number) (uint64, error) {
 	whole, part, _ := strings.Cut(string(n), ".")
 	switch {
 	case n == "":
@@ -57,14 +57,14 @@ func nanoseconds(n json.Number) (uint64, error) {
 	return ns, nil
 }
 
-func (l *linter) slice(e *event, ns uint64) {
-	length, err := nanoseconds(e.Duration)
+func (l *linter) checkSlice(e *event, ns uint64) {
+	length, err := parseMicroseconds(e.Duration)
 	if err != nil {
-		l.problem("dur: %v", err)
+		l.addProblem("dur: %v", err)
 		return
 	}
 	if ns+length < ns {
-		l.problem("dur: %s ends after all time", e.Duration)
+		l.addProblem("dur: %s ends after all time", e.Duration)
 		return
 	}
 	at := thread{*e.PID, *e.TID}
@@ -74,7 +74,7 @@ func (l *linter) slice(e *event, ns uint64) {
 	}
 	var outcome string
 	if json.Unmarshal(e.Args["outcome"], &outcome) != nil {
-		l.problem("create without args.outcome")
+		l.addProblem("create without args.outcome")
 	}
 	switch outcome {
 	case "failed":
@@ -88,31 +88,31 @@ func (l *linter) slice(e *event, ns uint64) {
 	l.facts.Creates++
 }
 
-// cookie returns the lifetime of an async event; false if the event does not identify one.
-func (l *linter) cookie(e *event) (cookie, bool) {
+// lifetimeOf returns the lifetime of an async event; false if the event does not identify one.
+func (l *linter) lifetimeOf(e *event) (cookie, bool) {
 	c, id := cookie{pid: *e.PID, category: e.Category}, e.ID2["local"]
 	if e.ID2 == nil { // an id of the whole trace
 		c.pid, id = 0, e.ID
 	}
 	if json.Unmarshal(id, &c.id) != nil || len(e.ID2) > 1 || e.Category == "" {
-		l.problem("async event: want a category, and an id or id2 with a string local alone")
+		l.addProblem("async event: want a category, and an id or id2 with a string local alone")
 		return cookie{}, false
 	}
 	if _, err := strconv.ParseUint(strings.TrimPrefix(c.id, "0x"), 16, 64); err != nil || !strings.HasPrefix(c.id, "0x") {
-		l.problem("id %q: want a number in base 16", c.id)
+		l.addProblem("id %q: want a number in base 16", c.id)
 		return cookie{}, false
 	}
 	return c, true
 }
 
-// begin checks b. An id is used once: a track keeps the name of the first event that had its id.
-func (l *linter) begin(e *event, ns uint64) {
-	c, ok := l.cookie(e)
+// checkLifetimeBegin checks b. An id is used once: a track keeps the name of the first event that had its id.
+func (l *linter) checkLifetimeBegin(e *event, ns uint64) {
+	c, ok := l.lifetimeOf(e)
 	if !ok {
 		return
 	}
 	if before := l.lifetimes[c]; before != nil {
-		l.problem("%s %s was used before, in line %d", c.category, c.id, before.line)
+		l.addProblem("%s %s was used before, in line %d", c.category, c.id, before.line)
 	}
 	t := &lifetime{name: e.Name, started: ns, line: l.line, open: true}
 	l.lifetimes[c] = t
@@ -120,7 +120,7 @@ func (l *linter) begin(e *event, ns uint64) {
 		return
 	}
 	if json.Unmarshal(e.Args["granted"], &t.granted) != nil {
-		l.problem("lifetime without args.granted")
+		l.addProblem("lifetime without args.granted")
 	}
 	if c.category == "buf" {
 		l.facts.Lifetimes++
@@ -129,22 +129,22 @@ func (l *linter) begin(e *event, ns uint64) {
 	}
 }
 
-func (l *linter) finish(e *event, ns uint64) {
-	c, ok := l.cookie(e)
+func (l *linter) checkLifetimeEnd(e *event, ns uint64) {
+	c, ok := l.lifetimeOf(e)
 	if !ok {
 		return
 	}
 	t := l.lifetimes[c]
 	if t == nil || !t.open {
-		l.problem("%s %s ends, but is not open", c.category, c.id)
+		l.addProblem("%s %s ends, but is not open", c.category, c.id)
 		return
 	}
 	t.open = false
 	if t.name != e.Name {
-		l.problem("%s %s ends as %q, but began as %q in line %d", c.category, c.id, e.Name, t.name, t.line)
+		l.addProblem("%s %s ends as %q, but began as %q in line %d", c.category, c.id, e.Name, t.name, t.line)
 	}
 	if ns < t.started {
-		l.problem("%s %s ends before it begins, in line %d", c.category, c.id, t.line)
+		l.addProblem("%s %s ends before it begins, in line %d", c.category, c.id, t.line)
 	}
 	owned := uint64(0)
 	if c.category == "buf" {
@@ -153,7 +153,7 @@ func (l *linter) finish(e *event, ns uint64) {
 	l.inUse -= owned
 	var leaked bool
 	if raw, said := e.Args["leaked"]; said && json.Unmarshal(raw, &leaked) != nil {
-		l.problem("args.leaked is no boolean")
+		l.addProblem("args.leaked is no boolean")
 	}
 	if leaked {
 		l.facts.Leaks++
@@ -161,22 +161,22 @@ func (l *linter) finish(e *event, ns uint64) {
 	}
 }
 
-func (l *linter) counter(e *event) {
+func (l *linter) checkCounter(e *event) {
 	if len(e.Args) == 0 {
-		l.problem("counter without a value")
+		l.addProblem("counter without a value")
 	}
 	for key, raw := range e.Args {
 		var value *float64
 		if json.Unmarshal(raw, &value) != nil || value == nil {
-			l.problem("counter %s %s: %s is no number", e.Name, key, raw)
+			l.addProblem("counter %s %s: %s is no number", e.Name, key, raw)
 			continue
 		}
 		l.last[counter{*e.PID, e.Name + " " + key}] = *value
 	}
 }
 
-// nesting checks that of two slices of a thread that overlap, one contains the other.
-func (l *linter) nesting() {
+// checkNesting checks that of two slices of a thread that overlap, one contains the other.
+func (l *linter) checkNesting() {
 	threads := slices.SortedFunc(maps.Keys(l.spans), func(a, b thread) int {
 		return cmp.Or(cmp.Compare(a.pid, b.pid), cmp.Compare(a.tid, b.tid))
 	})
@@ -192,7 +192,7 @@ func (l *linter) nesting() {
 			}
 			if n := len(open); n > 0 && s.end > open[n-1].end {
 				l.line = s.line
-				l.problem("slice overlaps the one in line %d, thread %d", open[n-1].line, at.tid)
+				l.addProblem("slice overlaps the one in line %d, thread %d", open[n-1].line, at.tid)
 			}
 			open = append(open, s)
 		}
@@ -200,11 +200,11 @@ func (l *linter) nesting() {
 	l.line = 0
 }
 
-// flow checks an arrow: it begins before it ends, and only once.
-func (l *linter) flow(e *event) {
+// checkFlow checks an arrow: it begins before it ends, and only once.
+func (l *linter) checkFlow(e *event) {
 	if e.BindID == "" {
 		if e.FlowIn || e.FlowOut {
-			l.problem("flow without bind_id")
+			l.addProblem("flow without bind_id")
 		}
 		return
 	}
@@ -212,21 +212,21 @@ func (l *linter) flow(e *event) {
 	_, begun := l.flows[id]
 	switch {
 	case err != nil || !strings.HasPrefix(e.BindID, "0x"):
-		l.problem("bind_id %q: want a number in base 16", e.BindID)
+		l.addProblem("bind_id %q: want a number in base 16", e.BindID)
 	case e.Phase != "X" && e.Phase != "b":
-		l.problem("flow on phase %s: only X and b have a slice to bind to", e.Phase)
+		l.addProblem("flow on phase %s: only X and b have a slice to bind to", e.Phase)
 	case !e.FlowIn && !e.FlowOut:
-		l.problem("bind_id without flow_in or flow_out")
+		l.addProblem("bind_id without flow_in or flow_out")
 	case e.FlowIn && !begun:
-		l.problem("flow %s ends, but has not begun", e.BindID)
+		l.addProblem("flow %s ends, but has not begun", e.BindID)
 	case !e.FlowIn && begun:
-		l.problem("flow %s begins again", e.BindID)
+		l.addProblem("flow %s begins again", e.BindID)
 	}
 	l.flows[id] = struct{}{}
 }
 
-// open checks that every lifetime ends, unless the trace was cut off.
-func (l *linter) open() {
+// checkOpenLifetimes checks that every lifetime ends, unless the trace was cut off.
+func (l *linter) checkOpenLifetimes() {
 	if !l.closed {
 		return
 	}
@@ -239,7 +239,7 @@ func (l *linter) open() {
 	slices.Sort(lines)
 	for _, line := range lines {
 		l.line = line
-		l.problem("lifetime without an end")
+		l.addProblem("lifetime without an end")
 	}
 	l.line = 0
 }

@@ -19,7 +19,7 @@ import (
 func main() {
 	settings := otelcol.CollectorSettings{
 		BuildInfo: component.BuildInfo{Command: "collector", Description: "a collector for tests"},
-		Factories: factories,
+		Factories: makeFactories,
 		ConfigProviderSettings: otelcol.ConfigProviderSettings{
 			ResolverSettings: confmap.ResolverSettings{DefaultScheme: "yaml", ProviderFactories: []confmap.ProviderFactory{yamlprovider.NewFactory()}},
 		},
@@ -29,7 +29,7 @@ func main() {
 	}
 }
 
-func factories() (f otelcol.Factories, err error) {
+func makeFactories() (f otelcol.Factories, err error) {
 	f.Telemetry = otelconftelemetry.NewFactory()
 	if f.Receivers, err = otelcol.MakeFactoryMap[receiver.Factory](otlpreceiver.NewFactory()); err != nil {
 		return f, err

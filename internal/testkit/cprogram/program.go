@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Compile runs gcc with these arguments. Warnings are errors.
-func Compile(arguments ...string) error {
+// RunCompiler runs gcc with these arguments. Warnings are errors.
+func RunCompiler(arguments ...string) error {
 	out, err := exec.Command("gcc", append([]string{"-std=gnu11", "-Wall", "-Wextra", "-Werror"}, arguments...)...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("gcc: %w: %s", err, out)
@@ -28,8 +28,8 @@ type Program struct {
 	out *bufio.Reader
 }
 
-// Start runs a command until End or the end of the test.
-func Start(tb testing.TB, command *exec.Cmd) *Program {
+// StartProgram runs a command until End or the end of the test.
+func StartProgram(tb testing.TB, command *exec.Cmd) *Program {
 	tb.Helper()
 	in, err := command.StdinPipe()
 	if err != nil {
@@ -43,29 +43,29 @@ func Start(tb testing.TB, command *exec.Cmd) *Program {
 		tb.Fatal(err)
 	}
 	p := &Program{Process: command, tb: tb, in: in, out: bufio.NewReader(out)}
-	tb.Cleanup(p.End)
+	tb.Cleanup(p.Kill)
 	return p
 }
 
 // PID returns the number of the process.
 func (p *Program) PID() int { return p.Process.Process.Pid }
 
-// End kills the process and waits for it. A second call does nothing.
-func (p *Program) End() {
+// Kill kills the process and waits for it. A second call does nothing.
+func (p *Program) Kill() {
 	_ = p.Process.Process.Kill()
 	_ = p.Process.Wait()
 }
 
-// Send writes a line. The test fails if the process does not accept it.
-func (p *Program) Send(line string) {
+// SendLine writes a line. The test fails if the process does not accept it.
+func (p *Program) SendLine(line string) {
 	p.tb.Helper()
 	if _, err := io.WriteString(p.in, line+"\n"); err != nil {
 		p.tb.Fatal(err)
 	}
 }
 
-// Line waits for the next line of the process. The test fails if it ends first.
-func (p *Program) Line() string {
+// NextLine waits for the next line of the process. The test fails if it ends first.
+func (p *Program) NextLine() string {
 	p.tb.Helper()
 	line, err := p.out.ReadString('\n')
 	if err != nil {

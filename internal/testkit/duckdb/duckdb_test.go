@@ -42,15 +42,15 @@ func export(t *testing.T, seed uint64) []run {
 	t.Chdir(t.TempDir())
 	list := make([]run, len(hosts))
 	for i, host := range hosts {
-		r := run{host: host, records: randomrun.Records(seed+uint64(i), 3, 12_000)}
+		r := run{host: host, records: randomrun.MakeRunWithoutSlabs(seed+uint64(i), 3, 12_000)}
 		m := stats.New(stats.Options{Started: randomrun.Start})
 		for i := range r.records {
 			if r.records[i].Kind == wire.KindExit && r.tags == nil {
-				r.tags = m.Publish().Tags
+				r.tags = m.PublishSnapshot().Tags
 			}
 			m.Apply(&r.records[i])
 		}
-		r.snapshot = m.Publish()
+		r.snapshot = m.PublishSnapshot()
 		list[i] = r
 		err := parquet.WriteTables("runs", false, &randomrun.Tape{Records: r.records}, tables.Options{Header: recording.Header{
 			Host: host, Program: "app", Policy: "futhark", ClockNS: randomrun.Start,

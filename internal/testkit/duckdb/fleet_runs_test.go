@@ -287,7 +287,7 @@ func TestFleetOfManyRuns(t *testing.T) {
 		more := readEvents(t, all[path])
 		rows = append(rows, more...)
 		for _, r := range more {
-			failures += uint64(r.Run.Figure(figures.Failures))
+			failures += uint64(r.Run.ValueOfFigure(figures.Failures))
 		}
 		if all[path].torn {
 			torn++

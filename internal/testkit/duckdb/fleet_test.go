@@ -44,7 +44,7 @@ func fill(tb testing.TB, runs, records int) []*lake.Rows {
 			tb.Fatal(err)
 		}
 		for i := half; i < runs; i += 2 {
-			rows, err := lake.CollectRows(&randomrun.Tape{Records: randomrun.Records(uint64(i), 2, records)}, fleetHeader(i))
+			rows, err := lake.CollectRows(&randomrun.Tape{Records: randomrun.MakeRunWithoutSlabs(uint64(i), 2, records)}, fleetHeader(i))
 			for _, r := range rows {
 				r.Run.Build, r.Run.Ending = fmt.Sprint("b", i%2), []string{lake.Whole, lake.Cut, lake.Torn, lake.Log}[i%4]
 				if i%5 == 0 {
@@ -268,7 +268,8 @@ var answers = []func(all []*lake.Rows) []string{
 	func(all []*lake.Rows) []string { // 2: hit rates
 		return group(byWords, everything, func(add func(string, ...float64)) {
 			for _, r := range all {
-				add(line(r.Run.App, r.Run.Policy), 1, float64(r.Run.Figure(figures.Hits)), float64(r.Run.Figure(figures.Misses)), float64(r.Run.Figure(figures.Saved))/1e9)
+				add(line(r.Run.App, r.Run.Policy), 1, float64(r.Run.ValueOfFigure(figures.Hits)),
+					float64(r.Run.ValueOfFigure(figures.Misses)), float64(r.Run.ValueOfFigure(figures.Saved))/1e9)
 			}
 		})
 	},
@@ -277,7 +278,8 @@ var answers = []func(all []*lake.Rows) []string{
 		apps := map[string][]float64{}
 		for _, r := range all {
 			a := append(apps[r.Run.App], 0, 0, 0)[:3]
-			apps[r.Run.App] = []float64{a[0] + 1, max(a[1], float64(r.Run.Figure(figures.PeakReserved))), max(a[2], float64(r.Run.Figure(figures.PeakInUse)))}
+			apps[r.Run.App] = []float64{a[0] + 1, max(a[1], float64(r.Run.ValueOfFigure(figures.PeakReserved))), max(a[2],
+				float64(r.Run.ValueOfFigure(figures.PeakInUse)))}
 		}
 		return group(byWords, everything, func(add func(string, ...float64)) {
 			for app, a := range apps {
@@ -288,7 +290,8 @@ var answers = []func(all []*lake.Rows) []string{
 	func(all []*lake.Rows) []string { // 5: arenas
 		return group(falling(3), everything, func(add func(string, ...float64)) {
 			for _, r := range all {
-				if reserved, peak := float64(r.Run.Figure(figures.PeakReserved)), float64(r.Run.Figure(figures.PeakInUse)); r.Run.Policy != "none" {
+				if reserved, peak := float64(r.Run.ValueOfFigure(figures.PeakReserved)),
+					float64(r.Run.ValueOfFigure(figures.PeakInUse)); r.Run.Policy != "none" {
 					add(r.Run.Policy, 1, reserved, peak, reserved-peak)
 				}
 			}
@@ -353,8 +356,8 @@ var answers = []func(all []*lake.Rows) []string{
 				if r.Run.Ending == lake.Torn {
 					torn = 1
 				}
-				if failed+torn > 0 || r.Run.Figure(figures.Failures) > 0 {
-					add(line(r.Run.App, r.Run.Policy, r.Run.Device), 1, float64(r.Run.Figure(figures.Failures)), failed, torn)
+				if failed+torn > 0 || r.Run.ValueOfFigure(figures.Failures) > 0 {
+					add(line(r.Run.App, r.Run.Policy, r.Run.Device), 1, float64(r.Run.ValueOfFigure(figures.Failures)), failed, torn)
 				}
 			}
 		})
@@ -369,7 +372,7 @@ func builds(all []*lake.Rows) []string {
 		if b.id == "" {
 			continue
 		}
-		peaks[b] = append(peaks[b], float64(r.Run.Figure(figures.PeakInUse)))
+		peaks[b] = append(peaks[b], float64(r.Run.ValueOfFigure(figures.PeakInUse)))
 		if since[b] == 0 || r.Run.Started < since[b] {
 			since[b] = r.Run.Started
 		}
@@ -396,16 +399,17 @@ func ranks(all []*lake.Rows) []string {
 	peaks := map[[2]string][]float64{}
 	for _, r := range all {
 		job := [2]string{r.Run.App, r.Run.Job}
-		peaks[job] = append(peaks[job], float64(r.Run.Figure(figures.PeakInUse)))
+		peaks[job] = append(peaks[job], float64(r.Run.ValueOfFigure(figures.PeakInUse)))
 	}
 	list := slices.SortedFunc(slices.Values(all), func(a, b *lake.Rows) int {
-		return cmp.Or(cmp.Compare(b.Run.Figure(figures.PeakInUse), a.Run.Figure(figures.PeakInUse)), cmp.Compare(a.Run.App, b.Run.App), cmp.Compare(a.Run.Job, b.Run.Job),
+		return cmp.Or(cmp.Compare(b.Run.ValueOfFigure(figures.PeakInUse), a.Run.ValueOfFigure(figures.PeakInUse)), cmp.Compare(a.Run.App,
+			b.Run.App), cmp.Compare(a.Run.Job, b.Run.Job),
 			cmp.Compare(a.Run.Rank, b.Run.Rank), cmp.Compare(a.Run.Host, b.Run.Host), cmp.Compare(a.Run.PID, b.Run.PID))
 	})
 	var lines []string
 	for _, r := range list {
-		if m := median(peaks[[2]string{r.Run.App, r.Run.Job}]); float64(r.Run.Figure(figures.PeakInUse)) > 1.25*m {
-			lines = append(lines, line(r.Run.App, r.Run.Job, r.Run.Rank, r.Run.Host, r.Run.PID, r.Run.Figure(figures.PeakInUse), m))
+		if m := median(peaks[[2]string{r.Run.App, r.Run.Job}]); float64(r.Run.ValueOfFigure(figures.PeakInUse)) > 1.25*m {
+			lines = append(lines, line(r.Run.App, r.Run.Job, r.Run.Rank, r.Run.Host, r.Run.PID, r.Run.ValueOfFigure(figures.PeakInUse), m))
 		}
 	}
 	return lines
@@ -436,7 +440,7 @@ func BenchmarkCompact(b *testing.B) {
 		for i := range 2000 {
 			h := fleetHeader(i)
 			h.Job = fmt.Sprint("job", i)
-			more, err := lake.CollectRows(&randomrun.Tape{Records: randomrun.Records(uint64(i), 2, 500)}, h)
+			more, err := lake.CollectRows(&randomrun.Tape{Records: randomrun.MakeRunWithoutSlabs(uint64(i), 2, 500)}, h)
 			if rows = append(rows, more...); err == nil && i%20 == 19 {
 				err, rows = commit(rows), nil
 			}

@@ -83,7 +83,7 @@ func gather(t *testing.T, path, host string) []string {
 		m.Apply(&r)
 	}
 	var lines []string
-	s := m.Publish()
+	s := m.PublishSnapshot()
 	for i := range s.Processes {
 		p := &s.Processes[i]
 		lines = append(lines, line(host, p.Program, header.Policy, cmp.Or(p.PID, int(p.Number)), p.Totals.Hits, p.Totals.Misses, p.Totals.InUse, p.Totals.LiveBuffers, p.Totals.PeakInUse))

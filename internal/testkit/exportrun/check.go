@@ -15,39 +15,39 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Tape makes a source of records.
-func Tape(list []wire.Record) recording.Source { return &randomrun.Tape{Records: list} }
+// NewTape makes a source of records.
+func NewTape(list []wire.Record) recording.Source { return &randomrun.Tape{Records: list} }
 
-// Model returns the model's snapshot of records.
-func Model(list []wire.Record) *stats.Snapshot {
+// SnapshotOf returns the model's snapshot of records.
+func SnapshotOf(list []wire.Record) *stats.Snapshot {
 	m := stats.New(stats.Options{Started: Origin})
 	for i := range list {
 		m.Apply(&list[i])
 	}
-	return m.Publish()
+	return m.PublishSnapshot()
 }
 
-// Part draws an end part of a run, and returns the time at which it begins.
-func Part(t *rapid.T, list []wire.Record) (src recording.Source, since uint64) {
+// DrawEndPart draws an end part of a run, and returns the time at which it begins.
+func DrawEndPart(t *rapid.T, list []wire.Record) (src recording.Source, since uint64) {
 	since = Origin + rapid.Uint64Range(0, 150_000).Draw(t, "since")
-	return extract.CutRange(Tape(list), extract.Options{Since: since}), since
+	return extract.CutRange(NewTape(list), extract.Options{Since: since}), since
 }
 
-// Fuzz runs an export on nonsense.
-func Fuzz(f *testing.F, export func(t *testing.T, src recording.Source, most uint64)) {
+// FuzzExport runs an export on nonsense.
+func FuzzExport(f *testing.F, export func(t *testing.T, src recording.Source, most uint64)) {
 	f.Helper()
 	f.Add([]byte(strings.Repeat("0123456789abcdefghijklmnopqrstuvwxyz\x0a\x01\xff\x7f", 8)), uint64(0))
 	f.Add(bytes.Repeat([]byte{1, 1, 10, 0, 2, 0, 0, 1, 5, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 9}, 16), uint64(3))
-	f.Fuzz(func(t *testing.T, data []byte, most uint64) { export(t, Tape(Nonsense(data)), most) })
+	f.Fuzz(func(t *testing.T, data []byte, most uint64) { export(t, NewTape(NonsenseRecords(data)), most) })
 }
 
-// Bench exports a million records.
-func Bench(b *testing.B, export func(w io.Writer, src recording.Source) error) {
+// BenchExport exports a million records.
+func BenchExport(b *testing.B, export func(w io.Writer, src recording.Source) error) {
 	b.Helper()
-	list := Churn(500_000)
+	list := ChurnRecords(500_000)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := export(io.Discard, Tape(list)); err != nil {
+		if err := export(io.Discard, NewTape(list)); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -23,13 +23,13 @@ var Names = []string{
 	"",
 }
 
-// Run draws a run of three processes.
-func Run(t *rapid.T) []wire.Record {
-	return randomrun.Draw(t, randomrun.Options{Processes: 3, Names: Names, NoReferences: true, NoOvertaking: true})
+// DrawRun draws a run of three processes.
+func DrawRun(t *rapid.T) []wire.Record {
+	return randomrun.DrawRun(t, randomrun.Options{Processes: 3, Names: Names, NoReferences: true, NoOvertaking: true})
 }
 
-// Nonsense makes arbitrary records from bytes.
-func Nonsense(data []byte) []wire.Record {
+// NonsenseRecords makes arbitrary records from bytes.
+func NonsenseRecords(data []byte) []wire.Record {
 	var list []wire.Record
 	for len(data) >= 40 {
 		at := func(i int) uint64 { return binary.LittleEndian.Uint64(data[i:]) }
@@ -43,8 +43,8 @@ func Nonsense(data []byte) []wire.Record {
 	return list
 }
 
-// Churn returns a long run with few live objects: pairs of creates and releases of one block, with a leak in every thousand.
-func Churn(pairs uint64) []wire.Record {
+// ChurnRecords returns a long run with few live objects: pairs of creates and releases of one block, with a leak in every thousand.
+func ChurnRecords(pairs uint64) []wire.Record {
 	list := make([]wire.Record, 0, 2*pairs)
 	for i := range pairs {
 		r := wire.Record{Process: 1, Thread: 100}

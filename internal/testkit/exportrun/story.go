@@ -8,8 +8,8 @@ import (
 // MiB is the unit of the story's sizes.
 const MiB = 1 << 20
 
-// Record makes a record of process 1, thread 101, at a time in µs after Origin.
-func Record(us uint64, kind wire.Kind, set func(*wire.Record)) wire.Record {
+// NewRecord makes a record of process 1, thread 101, at a time in µs after Origin.
+func NewRecord(us uint64, kind wire.Kind, set func(*wire.Record)) wire.Record {
 	r := wire.Record{Process: 1, Thread: 101}
 	r.Time, r.Kind = Origin+us*1000, kind
 	if set != nil {
@@ -21,14 +21,14 @@ func Record(us uint64, kind wire.Kind, set func(*wire.Record)) wire.Record {
 	return r
 }
 
-// Text makes a record with a payload.
-func Text(us uint64, kind wire.Kind, payload string) wire.Record {
-	return Record(us, kind, func(r *wire.Record) { r.Payload = []byte(payload) })
+// NewTextRecord makes a record with a payload.
+func NewTextRecord(us uint64, kind wire.Kind, payload string) wire.Record {
+	return NewRecord(us, kind, func(r *wire.Record) { r.Payload = []byte(payload) })
 }
 
-// Create makes a record of a create call that requested three quarters of the granted bytes.
-func Create(us, object, block, granted uint64, outcome wire.Outcome, tag uint32) wire.Record {
-	return Record(us, wire.KindCreate, func(r *wire.Record) {
+// NewCreate makes a record of a create call that requested three quarters of the granted bytes.
+func NewCreate(us, object, block, granted uint64, outcome wire.Outcome, tag uint32) wire.Record {
+	return NewRecord(us, wire.KindCreate, func(r *wire.Record) {
 		r.Object, r.Link, r.Granted, r.Size, r.Outcome, r.Tag = object, block, granted, granted-granted/4, outcome, tag
 		r.Duration, r.Cost = 1500, 1000
 		if outcome == wire.OutcomeMiss {
@@ -37,51 +37,51 @@ func Create(us, object, block, granted uint64, outcome wire.Outcome, tag uint32)
 	})
 }
 
-// Release makes a record of a release call.
-func Release(us, object, block uint64, outcome wire.Outcome) wire.Record {
-	return Record(us, wire.KindRelease, func(r *wire.Record) {
+// NewRelease makes a record of a release call.
+func NewRelease(us, object, block uint64, outcome wire.Outcome) wire.Record {
+	return NewRecord(us, wire.KindRelease, func(r *wire.Record) {
 		r.Object, r.Link, r.Outcome, r.Duration = object, block, outcome, 500
 	})
 }
 
-// Story is a run in which everything happens once.
-func Story() []wire.Record {
-	sub := Create(700, 4, 1, MiB, wire.OutcomeDriver, 1)
+// StoryRecords is a run in which everything happens once.
+func StoryRecords() []wire.Record {
+	sub := NewCreate(700, 4, 1, MiB, wire.OutcomeDriver, 1)
 	sub.Op = uint8(wire.MemorySubBuffer)
-	failed := Create(2600, 9, 0, 64*MiB, wire.OutcomeFailed, 2)
+	failed := NewCreate(2600, 9, 0, 64*MiB, wire.OutcomeFailed, 2)
 	failed.Status = -4
 	return []wire.Record{
-		Record(0, wire.KindProcess, func(r *wire.Record) { r.Object, r.Link, r.Payload = 4242, 1, []byte("/opt/app\x00-n\x005") }),
-		Record(10, wire.KindSite, func(r *wire.Record) {
+		NewRecord(0, wire.KindProcess, func(r *wire.Record) { r.Object, r.Link, r.Payload = 4242, 1, []byte("/opt/app\x00-n\x005") }),
+		NewRecord(10, wire.KindSite, func(r *wire.Record) {
 			r.Thread, r.Tag = 0, 1
 			r.Payload = []byte("cl::Buffer::Buffer\t/usr/include/CL/opencl.hpp\t3000\tapp+0x10\nblur<\"x\">\t/src/canny.c\t88\tapp+0x20\n")
 		}),
-		Record(20, wire.KindTag, func(r *wire.Record) { r.Tag, r.Op, r.Link, r.Payload = 2, uint8(wire.TagsSize), 2*MiB, nil }),
-		Create(100, 1, 1, 4*MiB, wire.OutcomeMiss, 1),
-		Create(101, 2, 2, 2*MiB, wire.OutcomeMiss, 2), // its start lies within the previous call
-		Create(300, 3, 0, MiB, wire.OutcomeDriver, 3),
+		NewRecord(20, wire.KindTag, func(r *wire.Record) { r.Tag, r.Op, r.Link, r.Payload = 2, uint8(wire.TagsSize), 2*MiB, nil }),
+		NewCreate(100, 1, 1, 4*MiB, wire.OutcomeMiss, 1),
+		NewCreate(101, 2, 2, 2*MiB, wire.OutcomeMiss, 2), // its start lies within the previous call
+		NewCreate(300, 3, 0, MiB, wire.OutcomeDriver, 3),
 		sub,
-		Record(800, wire.KindSync, func(r *wire.Record) { r.Op, r.Link, r.Duration = uint8(wire.SyncFinish), 1, 100_000 }),
-		Release(1200, 1, 1, wire.OutcomePinned),
-		Release(1210, 4, 0, wire.OutcomeDriver),
-		Release(1220, 1, 1, wire.OutcomeCooling),
-		Release(1300, 2, 2, wire.OutcomeCached),
-		Record(1900, wire.KindCooled, func(r *wire.Record) { r.Link, r.Granted = 1, 4*MiB }),
-		Text(2000, wire.KindLimit, "max_cached_bytes=1024"),
-		Record(2100, wire.KindEvict, func(r *wire.Record) { r.Link, r.Granted, r.Reason = 2, 2*MiB, uint8(wire.EvictLimit) }),
-		Create(2500, 5, 1, 4*MiB, wire.OutcomeHit, 1),
+		NewRecord(800, wire.KindSync, func(r *wire.Record) { r.Op, r.Link, r.Duration = uint8(wire.SyncFinish), 1, 100_000 }),
+		NewRelease(1200, 1, 1, wire.OutcomePinned),
+		NewRelease(1210, 4, 0, wire.OutcomeDriver),
+		NewRelease(1220, 1, 1, wire.OutcomeCooling),
+		NewRelease(1300, 2, 2, wire.OutcomeCached),
+		NewRecord(1900, wire.KindCooled, func(r *wire.Record) { r.Link, r.Granted = 1, 4*MiB }),
+		NewTextRecord(2000, wire.KindLimit, "max_cached_bytes=1024"),
+		NewRecord(2100, wire.KindEvict, func(r *wire.Record) { r.Link, r.Granted, r.Reason = 2, 2*MiB, uint8(wire.EvictLimit) }),
+		NewCreate(2500, 5, 1, 4*MiB, wire.OutcomeHit, 1),
 		failed,
-		Record(2700, wire.KindDiag, func(r *wire.Record) { r.Op, r.Payload = uint8(wire.DiagTagsFull), []byte("too \x1b[31mmany\x7f") }),
-		Record(2800, wire.KindLost, func(r *wire.Record) { r.Size, r.Granted, r.Process, r.Thread = 12, 3, 0, 0 }),
-		Create(2900, 6, 6, 8*MiB, wire.OutcomeMiss, 2),
-		Release(3000, 6, 6, wire.OutcomeRefused),
-		Record(3001, wire.KindEvict, func(r *wire.Record) { r.Link, r.Granted = 6, 8*MiB }),
-		Record(9000, wire.KindExit, nil),
+		NewRecord(2700, wire.KindDiag, func(r *wire.Record) { r.Op, r.Payload = uint8(wire.DiagTagsFull), []byte("too \x1b[31mmany\x7f") }),
+		NewRecord(2800, wire.KindLost, func(r *wire.Record) { r.Size, r.Granted, r.Process, r.Thread = 12, 3, 0, 0 }),
+		NewCreate(2900, 6, 6, 8*MiB, wire.OutcomeMiss, 2),
+		NewRelease(3000, 6, 6, wire.OutcomeRefused),
+		NewRecord(3001, wire.KindEvict, func(r *wire.Record) { r.Link, r.Granted = 6, 8*MiB }),
+		NewRecord(9000, wire.KindExit, nil),
 	}
 }
 
-// Snapshot returns the model's snapshot of the records.
-func Snapshot(records []wire.Record) *stats.Snapshot {
+// StorySnapshot returns the model's snapshot of the records.
+func StorySnapshot(records []wire.Record) *stats.Snapshot {
 	m := stats.New(stats.Options{Program: "/opt/app", Arguments: []string{"-n", "5"}, Policy: "futhark", Started: Origin})
 	for i := range records {
 		m.Apply(&records[i])
@@ -89,9 +89,9 @@ func Snapshot(records []wire.Record) *stats.Snapshot {
 	return m.Snapshot()
 }
 
-// Mistake makes a record of a mistake that the program made.
-func Mistake(us uint64, kind wire.Diag, function string, tag uint32, kernel uint64, status int16) wire.Record {
-	return Record(us, wire.KindDiag, func(r *wire.Record) {
+// NewMistake makes a record of a mistake that the program made.
+func NewMistake(us uint64, kind wire.Diag, function string, tag uint32, kernel uint64, status int16) wire.Record {
+	return NewRecord(us, wire.KindDiag, func(r *wire.Record) {
 		r.Op, r.Payload, r.Tag, r.Link, r.Status = uint8(kind), []byte(function), tag, kernel, status
 		r.Thread = 202 // a thread that makes no other call
 		if kind != wire.DiagUnknownMemory {
@@ -100,20 +100,20 @@ func Mistake(us uint64, kind wire.Diag, function string, tag uint32, kernel uint
 	})
 }
 
-// Misuse is the Story of a program that makes every kind of mistake.
-func Misuse() []wire.Record {
-	records := Story()
+// MisuseRecords is the Story of a program that makes every kind of mistake.
+func MisuseRecords() []wire.Record {
+	records := StoryRecords()
 	end := records[len(records)-1]
 	records = append(records[:len(records)-1],
-		Record(3100, wire.KindKernel, func(r *wire.Record) { r.Object, r.Payload = 7, []byte("step\x00") }),
-		Mistake(3200, wire.DiagDoubleRelease, "clReleaseMemObject", 1, 0, -38),
-		Mistake(3300, wire.DiagDoubleRelease, "clReleaseMemObject", 1, 0, -38),
-		Mistake(3400, wire.DiagDoubleRelease, "clReleaseMemObject", 1, 0, -38),
-		Mistake(3500, wire.DiagStaleArgument, "clEnqueueNDRangeKernel", 2, 7, 0),
-		Mistake(3600, wire.DiagStaleRead, "clEnqueueReadBuffer", 2, 0, 0),
-		Mistake(3700, wire.DiagUnknownMemory, "clRetainMemObject", 0, 0, -38),
-		Mistake(3800, wire.DiagUseAfterRelease, "clEnqueueFillBuffer", 1, 0, -38),
-		Mistake(3900, wire.DiagWrongContext, "clSetKernelArg", 1, 7, 0),
-		Mistake(4000, wire.DiagStillMapped, "clReleaseMemObject", 1, 0, 0))
+		NewRecord(3100, wire.KindKernel, func(r *wire.Record) { r.Object, r.Payload = 7, []byte("step\x00") }),
+		NewMistake(3200, wire.DiagDoubleRelease, "clReleaseMemObject", 1, 0, -38),
+		NewMistake(3300, wire.DiagDoubleRelease, "clReleaseMemObject", 1, 0, -38),
+		NewMistake(3400, wire.DiagDoubleRelease, "clReleaseMemObject", 1, 0, -38),
+		NewMistake(3500, wire.DiagStaleArgument, "clEnqueueNDRangeKernel", 2, 7, 0),
+		NewMistake(3600, wire.DiagStaleRead, "clEnqueueReadBuffer", 2, 0, 0),
+		NewMistake(3700, wire.DiagUnknownMemory, "clRetainMemObject", 0, 0, -38),
+		NewMistake(3800, wire.DiagUseAfterRelease, "clEnqueueFillBuffer", 1, 0, -38),
+		NewMistake(3900, wire.DiagWrongContext, "clSetKernelArg", 1, 7, 0),
+		NewMistake(4000, wire.DiagStillMapped, "clReleaseMemObject", 1, 0, 0))
 	return append(records, end)
 }

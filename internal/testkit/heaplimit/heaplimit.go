@@ -22,24 +22,24 @@ const interval = 5 * time.Millisecond
 
 func init() {
 	debug.SetMemoryLimit(most / 8 * 9) // without, garbage takes as much again; with less, the collector hardly stops near most
-	go watch()
+	go watchHeap()
 }
 
-func watch() {
+func watchHeap() {
 	for range time.Tick(interval) {
-		if read("/memory/classes/heap/objects:bytes") <= most {
+		if readMetric("/memory/classes/heap/objects:bytes") <= most {
 			continue
 		}
 		runtime.GC()
-		if held := read("/gc/heap/live:bytes"); held > most {
+		if held := readMetric("/gc/heap/live:bytes"); held > most {
 			_, _ = fmt.Fprintf(os.Stderr, "%d bytes are held, more than %d\n", held, most)
 			os.Exit(status)
 		}
 	}
 }
 
-// read returns a number of bytes that package metrics knows.
-func read(name string) uint64 {
+// readMetric returns a number of bytes that package metrics knows.
+func readMetric(name string) uint64 {
 	sample := []metrics.Sample{{Name: name}}
 	metrics.Read(sample)
 	return sample[0].Value.Uint64()

@@ -27,14 +27,14 @@ func Recordings(tb testing.TB, folder string) iter.Seq2[string, *recording.Reade
 	}
 	return func(yield func(string, *recording.Reader) bool) {
 		for _, file := range files {
-			if !opened(tb, file, yield) {
+			if !openAndYield(tb, file, yield) {
 				return
 			}
 		}
 	}
 }
 
-func opened(tb testing.TB, file string, yield func(string, *recording.Reader) bool) bool {
+func openAndYield(tb testing.TB, file string, yield func(string, *recording.Reader) bool) bool {
 	tb.Helper()
 	reader, err := recording.Open(file)
 	if err != nil {
@@ -65,8 +65,8 @@ func Write(tb rapid.TB, path string, h recording.Header, list []wire.Record, f r
 	}
 }
 
-// Each calls take for the remaining records of a source. Their payload is valid during the call.
-func Each(tb testing.TB, src recording.Source, take func(*wire.Record)) {
+// EachRecord calls take for the remaining records of a source. Their payload is valid during the call.
+func EachRecord(tb testing.TB, src recording.Source, take func(*wire.Record)) {
 	tb.Helper()
 	var r wire.Record
 	for {
@@ -82,8 +82,8 @@ func Each(tb testing.TB, src recording.Source, take func(*wire.Record)) {
 	}
 }
 
-// Rewound returns a source at its first record.
-func Rewound(tb testing.TB, src recording.Source) recording.Source {
+// RewindSource returns a source at its first record.
+func RewindSource(tb testing.TB, src recording.Source) recording.Source {
 	tb.Helper()
 	if err := src.Rewind(); err != nil {
 		tb.Fatal(err)
@@ -100,9 +100,9 @@ func (b Broken) Next(*wire.Record) error { return b.Err }
 // Rewind implements recording.Source.
 func (Broken) Rewind() error { return nil }
 
-// Recorded opens the recording that the environment variable GPUMEMTOP_RECORDING names, for benchmarks of real programs. Without
-// the variable it returns otherwise.
-func Recorded(tb testing.TB, otherwise recording.Source) recording.Source {
+// OpenRecordedOr opens the recording that the environment variable GPUMEMTOP_RECORDING names, for benchmarks of real programs.
+// Without the variable it returns otherwise.
+func OpenRecordedOr(tb testing.TB, otherwise recording.Source) recording.Source {
 	tb.Helper()
 	file := os.Getenv("GPUMEMTOP_RECORDING")
 	if file == "" {

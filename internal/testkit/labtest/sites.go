@@ -6,22 +6,22 @@ import (
 	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
-// Sites returns a recording of a number of events by a program that holds live buffers, once it has created that many,
+// NewTapeOfSites returns a recording of a number of events by a program that holds live buffers, once it has created that many,
 // and releases them in random order. Each of its call sites requests four sizes of its own. Equal arguments give equal
 // recordings.
-func Sites(events, sites, live int) *Tape {
+func NewTapeOfSites(events, sites, live int) *Tape {
 	rng := rand.New(rand.NewPCG(1, 2))
-	p := New()
+	p := NewTape()
 	p.Records = append(make([]wire.Record, 0, events+2), p.Records...)
 	held := make([]uint64, live)
 	for n := uint64(1); len(p.Records) < events; n++ {
 		at := rng.IntN(live)
 		if held[at] != 0 {
-			p.Release(held[at], wire.OutcomeCached)
+			p.AddRelease(held[at], wire.OutcomeCached)
 		}
 		held[at] = n
 		site := rng.IntN(sites)
-		r := p.Create(n, uint64(1<<12+site*3000+rng.IntN(4)*256))
+		r := p.AddCreate(n, uint64(1<<12+site*3000+rng.IntN(4)*256))
 		r.Tag, r.Cost = uint32(site+1), 5000
 	}
 	return p

@@ -26,107 +26,107 @@ type Tape struct {
 	buffers uint64 // created by Buffer
 }
 
-// New returns a tape with one process, a device of 1 GiB and a context on it.
-func New() *Tape {
-	t := Empty(1)
-	t.Device(1<<30, 1<<28, 128)
-	t.Context(Scope)
+// NewTape returns a tape with one process, a device of 1 GiB and a context on it.
+func NewTape() *Tape {
+	t := NewEmptyTape(1)
+	t.AddDevice(1<<30, 1<<28, 128)
+	t.AddContext(Scope)
 	return t
 }
 
-// Empty returns a tape without records.
-func Empty(process uint32) *Tape { return &Tape{Process: process} }
+// NewEmptyTape returns a tape without records.
+func NewEmptyTape(process uint32) *Tape { return &Tape{Process: process} }
 
-// Add adds an event after the others, in time, too.
-func (t *Tape) Add(e wire.Event) *wire.Record {
+// AddEvent adds an event after the others, in time, too.
+func (t *Tape) AddEvent(e wire.Event) *wire.Record {
 	step := t.Step
 	if step == 0 {
 		step = usualStep
 	}
 	e.Time = step * uint64(len(t.Records)+1)
 	t.Records = append(t.Records, wire.Record{Event: e, Process: t.Process, Thread: t.thread})
-	return t.Last()
+	return t.LastRecord()
 }
 
-// Last returns the latest record.
-func (t *Tape) Last() *wire.Record { return &t.Records[len(t.Records)-1] }
+// LastRecord returns the latest record.
+func (t *Tape) LastRecord() *wire.Record { return &t.Records[len(t.Records)-1] }
 
-// By sets the thread of the events that follow; without it, thread 0.
-func (t *Tape) By(thread uint32) *Tape {
+// SetThread sets the thread of the events that follow; without it, thread 0.
+func (t *Tape) SetThread(thread uint32) *Tape {
 	t.thread = thread
 	return t
 }
 
-// Device adds the device: its memory, its largest buffer and the alignment of sub-buffers, in bytes.
-func (t *Tape) Device(memory, largest uint64, align uint32) *wire.Record {
-	return t.Add(wire.Event{Kind: wire.KindDevice, Object: 7, Granted: memory, Link: largest, Tag: align})
+// AddDevice adds the device: its memory, its largest buffer and the alignment of sub-buffers, in bytes.
+func (t *Tape) AddDevice(memory, largest uint64, align uint32) *wire.Record {
+	return t.AddEvent(wire.Event{Kind: wire.KindDevice, Object: 7, Granted: memory, Link: largest, Tag: align})
 }
 
-// Context makes a context on the device.
-func (t *Tape) Context(number uint64) *wire.Record {
-	return t.Add(wire.Event{Kind: wire.KindContext, Op: uint8(wire.LifeCreate), Object: number, Link: 7})
+// AddContext makes a context on the device.
+func (t *Tape) AddContext(number uint64) *wire.Record {
+	return t.AddEvent(wire.Event{Kind: wire.KindContext, Op: uint8(wire.LifeCreate), Object: number, Link: 7})
 }
 
-// End ends a context.
-func (t *Tape) End(context uint64) *wire.Record {
-	return t.Add(wire.Event{Kind: wire.KindContext, Op: uint8(wire.LifeEnd), Object: context})
+// EndContext ends a context.
+func (t *Tape) EndContext(context uint64) *wire.Record {
+	return t.AddEvent(wire.Event{Kind: wire.KindContext, Op: uint8(wire.LifeEnd), Object: context})
 }
 
-// Create asks for a buffer and gets a new block, which has the buffer's number.
-func (t *Tape) Create(object, size uint64) *wire.Record {
-	return t.Add(wire.Event{
+// AddCreate asks for a buffer and gets a new block, which has the buffer's number.
+func (t *Tape) AddCreate(object, size uint64) *wire.Record {
+	return t.AddEvent(wire.Event{
 		Kind: wire.KindCreate, Outcome: wire.OutcomeMiss, Object: object, Link: object, Size: size, Granted: size, Scope: Scope,
 		Access: ReadWrite,
 	})
 }
 
-// Buffer asks for a buffer at a call site and returns its number, which counts up from 1.
-func (t *Tape) Buffer(size uint64, site uint32) uint64 {
+// CreateBuffer asks for a buffer at a call site and returns its number, which counts up from 1.
+func (t *Tape) CreateBuffer(size uint64, site uint32) uint64 {
 	t.buffers++
-	t.Create(t.buffers, size).Tag = site
+	t.AddCreate(t.buffers, size).Tag = site
 	return t.buffers
 }
 
-// Served asks for a buffer of 4096 bytes and gets a block.
-func (t *Tape) Served(object, block uint64, outcome wire.Outcome, reason wire.Miss) *wire.Record {
-	r := t.Create(object, 4096)
+// AddServedCreate asks for a buffer of 4096 bytes and gets a block.
+func (t *Tape) AddServedCreate(object, block uint64, outcome wire.Outcome, reason wire.Miss) *wire.Record {
+	r := t.AddCreate(object, 4096)
 	r.Link, r.Outcome, r.Reason = block, outcome, uint8(reason)
 	return r
 }
 
-// Release gives a buffer back, whose block has its number.
-func (t *Tape) Release(object uint64, outcome wire.Outcome) *wire.Record {
-	return t.Add(wire.Event{Kind: wire.KindRelease, Object: object, Link: object, Outcome: outcome})
+// AddRelease gives a buffer back, whose block has its number.
+func (t *Tape) AddRelease(object uint64, outcome wire.Outcome) *wire.Record {
+	return t.AddEvent(wire.Event{Kind: wire.KindRelease, Object: object, Link: object, Outcome: outcome})
 }
 
-// Cooled adds that the last command that used a released block has completed.
-func (t *Tape) Cooled(block, bytes uint64) *wire.Record {
-	return t.Add(wire.Event{Kind: wire.KindCooled, Link: block, Granted: bytes})
+// AddCooled adds that the last command that used a released block has completed.
+func (t *Tape) AddCooled(block, bytes uint64) *wire.Record {
+	return t.AddEvent(wire.Event{Kind: wire.KindCooled, Link: block, Granted: bytes})
 }
 
-// Evict gives a block back to the driver.
-func (t *Tape) Evict(block, bytes uint64, reason wire.Evict) *wire.Record {
-	return t.Add(wire.Event{Kind: wire.KindEvict, Link: block, Granted: bytes, Reason: uint8(reason)})
+// AddEvict gives a block back to the driver.
+func (t *Tape) AddEvict(block, bytes uint64, reason wire.Evict) *wire.Record {
+	return t.AddEvent(wire.Event{Kind: wire.KindEvict, Link: block, Granted: bytes, Reason: uint8(reason)})
 }
 
-// Sync waits for commands.
-func (t *Tape) Sync(op wire.Sync) *wire.Record {
-	return t.Add(wire.Event{Kind: wire.KindSync, Op: uint8(op)})
+// AddSync waits for commands.
+func (t *Tape) AddSync(op wire.Sync) *wire.Record {
+	return t.AddEvent(wire.Event{Kind: wire.KindSync, Op: uint8(op)})
 }
 
-// Limit adds a control message and its status.
-func (t *Tape) Limit(text string, status int16) *wire.Record {
-	r := t.Add(wire.Event{Kind: wire.KindLimit, Status: status, Size: uint64(len(text))})
+// AddLimit adds a control message and its status.
+func (t *Tape) AddLimit(text string, status int16) *wire.Record {
+	r := t.AddEvent(wire.Event{Kind: wire.KindLimit, Status: status, Size: uint64(len(text))})
 	r.Payload = []byte(text)
 	return r
 }
 
-// Order adds that the decision after link has a number.
-func (t *Tape) Order(op wire.Order, link, number uint64) *wire.Record {
-	return t.Add(wire.Event{Kind: wire.KindOrder, Op: uint8(op), Object: number, Link: link})
+// AddOrder adds that the decision after link has a number.
+func (t *Tape) AddOrder(op wire.Order, link, number uint64) *wire.Record {
+	return t.AddEvent(wire.Event{Kind: wire.KindOrder, Op: uint8(op), Object: number, Link: link})
 }
 
-// Lost adds that events were lost here.
-func (t *Tape) Lost(events uint64) *wire.Record {
-	return t.Add(wire.Event{Kind: wire.KindLost, Size: events})
+// AddLost adds that events were lost here.
+func (t *Tape) AddLost(events uint64) *wire.Record {
+	return t.AddEvent(wire.Event{Kind: wire.KindLost, Size: events})
 }

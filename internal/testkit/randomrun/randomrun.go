@@ -52,28 +52,31 @@ type drawn struct{ *rapid.T }
 
 func (d drawn) Uint64N(n uint64) uint64 { return rapid.Uint64Range(0, n-1).Draw(d.T, "choice") }
 
-// Draw draws a run.
-func Draw(t *rapid.T, o Options) []wire.Record {
+// DrawRun draws a run.
+func DrawRun(t *rapid.T, o Options) []wire.Record {
 	if o.Steps == 0 {
 		o.Steps = rapid.IntRange(0, 80).Draw(t, "steps")
 	}
-	return run(drawn{t}, o)
+	return generateRun(drawn{t}, o)
 }
 
-// Make makes the run of a seed.
-func Make(seed uint64, o Options) []wire.Record { return run(rand.New(rand.NewPCG(seed, 7)), o) }
+// MakeRun makes the run of a seed.
+func MakeRun(seed uint64, o Options) []wire.Record {
+	return generateRun(rand.New(rand.NewPCG(seed, 7)), o)
+}
 
-// Records makes a run without slabs, in which no two records have the same time. Every process has four call sites, and exits at the
-// end.
-func Records(seed uint64, processes, steps int) []wire.Record {
+// MakeRunWithoutSlabs makes a run without slabs, in which no two records have the same time. Every process has four call sites,
+// and exits at the end.
+func MakeRunWithoutSlabs(seed uint64, processes, steps int) []wire.Record {
 	var names []string
 	for tag := range 4 {
 		names = append(names, fmt.Sprintf("f%d\tapp.c\t%d\tapp+0x1\nmain\tapp.c\t9\tapp+0x2\n", tag+1, 10*(tag+1)))
 	}
-	return Make(seed, Options{Processes: processes, Steps: steps, Gap: 500_000, Apart: true, Exits: AtEnd, Names: names, NoSlabs: true, NoReferences: true, NoOvertaking: true})
+	return MakeRun(seed, Options{Processes: processes, Steps: steps, Gap: 500_000, Apart: true, Exits: AtEnd, Names: names, NoSlabs: true,
+		NoReferences: true, NoOvertaking: true})
 }
 
-func run(from choices, o Options) []wire.Record {
+func generateRun(from choices, o Options) []wire.Record {
 	if o.Processes == 0 {
 		o.Processes = 2
 	}
@@ -83,20 +86,20 @@ func run(from choices, o Options) []wire.Record {
 	w := &world{Options: o, choices: from, now: Start}
 	for i := range o.Processes {
 		w.processes = append(w.processes, &process{number: uint32(i + 1)})
-		w.introduce(w.processes[i])
+		w.addProcessRecords(w.processes[i])
 	}
 	next := steps
 	if !o.NoSlabs {
 		next = append(slices.Clip(steps), slabSteps...)
 	}
 	for range o.Steps {
-		if p := w.processes[w.below(o.Processes)]; !p.ended {
-			next[w.below(len(next))](w, p)
+		if p := w.processes[w.drawBelow(o.Processes)]; !p.ended {
+			next[w.drawBelow(len(next))](w, p)
 		}
 	}
 	for i, p := range w.processes {
 		if o.Exits == AtEnd {
-			w.exit(p, int16(i))
+			w.addExit(p, int16(i))
 		}
 	}
 	return w.records

@@ -20,55 +20,55 @@ type part struct {
 	cooling              bool
 }
 
-func (w *world) part(p *process) {
-	if w.below(20) == 0 {
-		w.call(p, wire.Event{Kind: wire.KindSlab, Link: p.fresh(), Granted: 1 << 30, Status: -4})
+func (w *world) createSubAlloc(p *process) {
+	if w.drawBelow(20) == 0 {
+		w.addCall(p, wire.Event{Kind: wire.KindSlab, Link: p.nextNumber(), Granted: 1 << 30, Status: -4})
 	}
-	made := part{object: p.fresh(), number: p.fresh(), size: w.size(1 << 18)}
-	outcome, reason, class := wire.OutcomeHit, wire.Miss(0), w.class()
+	made := part{object: p.nextNumber(), number: p.nextNumber(), size: w.drawSize(1 << 18)}
+	outcome, reason, class := wire.OutcomeHit, wire.Miss(0), w.drawContext()
 	for _, s := range p.slabs {
 		if s.free >= made.size && s.class == class {
 			made.slab = s
 		}
 	}
 	if made.slab == nil {
-		made.slab, outcome, reason = &slab{p.fresh(), slabSize, class}, wire.OutcomeMiss, wire.MissCold
+		made.slab, outcome, reason = &slab{p.nextNumber(), slabSize, class}, wire.OutcomeMiss, wire.MissCold
 		p.slabs = append(p.slabs, made.slab)
-		w.call(p, wire.Event{Kind: wire.KindSlab, Link: made.slab.number, Granted: slabSize, Scope: class, Access: 1})
+		w.addCall(p, wire.Event{Kind: wire.KindSlab, Link: made.slab.number, Granted: slabSize, Scope: class, Access: 1})
 	}
 	made.slab.free -= made.size
 	p.parts = append(p.parts, made)
-	w.call(p, wire.Event{
+	w.addCall(p, wire.Event{
 		Kind: wire.KindCreate, Object: made.object, Link: made.number, Outcome: outcome, Reason: uint8(reason), Flags: wire.FlagSubAlloc,
-		Scope: class, Access: 1, Granted: made.size, Size: made.size - made.size/10, Tag: w.tag(),
+		Scope: class, Access: 1, Granted: made.size, Size: made.size - made.size/10, Tag: w.drawTag(),
 	})
-	w.gauge(p)
+	w.maybeAddGauge(p)
 }
 
-// endPart releases a part, or cools one that was released.
-func (w *world) endPart(p *process) {
+// releaseOrCoolSubAlloc releases a part, or cools one that was released.
+func (w *world) releaseOrCoolSubAlloc(p *process) {
 	if len(p.parts) == 0 {
 		return
 	}
-	i := w.below(len(p.parts))
+	i := w.drawBelow(len(p.parts))
 	ends := &p.parts[i]
 	if ends.cooling {
-		w.add(p, wire.Event{Kind: wire.KindCooled, Link: ends.number, Granted: ends.size, Flags: wire.FlagSubAlloc})
+		w.addEvent(p, wire.Event{Kind: wire.KindCooled, Link: ends.number, Granted: ends.size, Flags: wire.FlagSubAlloc})
 	} else {
-		outcome := []wire.Outcome{wire.OutcomeCached, wire.OutcomeCooling}[w.below(2)]
-		w.call(p, wire.Event{Kind: wire.KindRelease, Object: ends.object, Link: ends.number, Outcome: outcome, Flags: wire.FlagSubAlloc})
+		outcome := []wire.Outcome{wire.OutcomeCached, wire.OutcomeCooling}[w.drawBelow(2)]
+		w.addCall(p, wire.Event{Kind: wire.KindRelease, Object: ends.object, Link: ends.number, Outcome: outcome, Flags: wire.FlagSubAlloc})
 		if ends.cooling = outcome == wire.OutcomeCooling; ends.cooling {
 			return
 		}
 	}
 	ends.slab.free += ends.size
 	p.parts = slices.Delete(p.parts, i, i+1)
-	w.gauge(p)
+	w.maybeAddGauge(p)
 }
 
-// gauge sometimes adds that each slab has its free bytes in one range.
-func (w *world) gauge(p *process) {
-	if w.below(2) == 0 {
+// maybeAddGauge sometimes adds that each slab has its free bytes in one range.
+func (w *world) maybeAddGauge(p *process) {
+	if w.drawBelow(2) == 0 {
 		return
 	}
 	e := wire.Event{Kind: wire.KindGauge}
@@ -80,7 +80,7 @@ func (w *world) gauge(p *process) {
 		}
 	}
 	e.Link = math.Float64bits(squares)
-	w.add(p, e)
+	w.addEvent(p, e)
 }
 
 // evictSlab evicts a slab without parts, or the only one if all of its parts are cooling.
@@ -91,7 +91,7 @@ func (w *world) evictSlab(p *process) {
 			if cool {
 				p.parts = nil
 			}
-			w.evict(p, s.number, slabSize)
+			w.addEvict(p, s.number, slabSize)
 			p.slabs = slices.Delete(p.slabs, i, i+1)
 			return
 		}

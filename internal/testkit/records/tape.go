@@ -55,8 +55,8 @@ func (f *Full) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// All takes everything from a source.
-func All(t interface{ Fatal(...any) }, src interface{ Next(*wire.Record) error }) []wire.Record {
+// ReadAll takes everything from a source.
+func ReadAll(t interface{ Fatal(...any) }, src interface{ Next(*wire.Record) error }) []wire.Record {
 	var list []wire.Record
 	for {
 		var r wire.Record

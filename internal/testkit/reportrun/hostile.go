@@ -15,8 +15,8 @@ import (
 const Evil = "</script></title></style></svg><img src=http://192.0.2.1/x onerror=alert(1)>\"'`--><script>alert(2)</script>" +
 	"{{.}}\x00\x01\x1b[31m\u202e\u2028&lt;\xff<!--"
 
-// Hostile returns an analysis with lists far beyond their bounds and names of 5000 characters.
-func Hostile() *analysis.Analysis {
+// HostileAnalysis returns an analysis with lists far beyond their bounds and names of 5000 characters.
+func HostileAnalysis() *analysis.Analysis {
 	long := (Evil + strings.Repeat(`"<&'`, 1250))[:5000]
 	frames := make([]string, 40)
 	for i := range frames {

@@ -22,13 +22,13 @@ const (
 	points  = analysis.PointsMax
 )
 
-// Sample returns an analysis like that of a training run of 42 s with two phases, a leak and some mistakes.
-func Sample() *analysis.Analysis {
+// SampleAnalysis returns an analysis like that of a training run of 42 s with two phases, a leak and some mistakes.
+func SampleAnalysis() *analysis.Analysis {
 	return &analysis.Analysis{
-		Run: run(), Snapshot: snapshot(), Peak: peak(), Timeline: timeline(), Phases: phases(), Flame: flame(),
+		Run: sampleRun(), Snapshot: sampleSnapshot(), Peak: samplePeak(), Timeline: sampleTimeline(), Phases: samplePhases(), Flame: sampleCallTree(),
 		Leaks: []analysis.Leak{
-			{Name: "loader.c:114 stage_batch", Stack: stack("loader.c:114 stage_batch"), Buffers: 12, Bytes: 48 * mib, Oldest: 12 * second},
-			{Name: "main.c:61 warm_up", Stack: stack("main.c:61 warm_up"), Buffers: 1, Bytes: 64 << 10, Oldest: second / 10},
+			{Name: "loader.c:114 stage_batch", Stack: sampleStack("loader.c:114 stage_batch"), Buffers: 12, Bytes: 48 * mib, Oldest: 12 * second},
+			{Name: "main.c:61 warm_up", Stack: sampleStack("main.c:61 warm_up"), Buffers: 1, Bytes: 64 << 10, Oldest: second / 10},
 		},
 		Temporaries: []analysis.Temporary{
 			{Name: "conv.c:88 im2col", Buffers: 18_200, Creates: 18_204, Bytes: 18_200 * 24 * mib, LifeP50: 1_900_000, DriverNS: second},
@@ -39,8 +39,8 @@ func Sample() *analysis.Analysis {
 			{Reason: "cold", Count: 61, Bytes: 61 * 8 * mib, LostNS: 190_000_000},
 			{Reason: "too wasteful", Count: 19, Bytes: 19 * mib, LostNS: 9_400_000, Knob: analysis.Knob{Limit: "max_waste_ratio", Value: "0.6", Why: "The free blocks were at most 2.4 times as large as asked for."}},
 		},
-		Sizes: bins(6, 29, func(i int) float64 { return 9000 * math.Exp(-math.Pow(float64(i)-20, 2)/14) }),
-		Lifetimes: bins(10, 35, func(i int) float64 {
+		Sizes: makeBins(6, 29, func(i int) float64 { return 9000 * math.Exp(-math.Pow(float64(i)-20, 2)/14) }),
+		Lifetimes: makeBins(10, 35, func(i int) float64 {
 			return 8000*math.Exp(-math.Pow(float64(i)-21, 2)/5) + 300*math.Exp(-math.Pow(float64(i)-31, 2)/3)
 		}),
 		Lag: analysis.Lag{Known: 26_000, Unused: 310, P50: 420_000, P99: 31_000_000, ByteSeconds: 9.1e9, Tags: []analysis.LagTag{
@@ -48,12 +48,12 @@ func Sample() *analysis.Analysis {
 			{Name: "conv.c:88 im2col", Known: 18_200, P50: 300_000, P99: 2_100_000, ByteSeconds: 2.4e9},
 			{Name: "softmax.c:31 scratch", Known: 7400, P50: 120_000, P99: 900_000, ByteSeconds: 3.1e8},
 		}},
-		CreateCost: cost(31_000, 0.0118), ReleaseCost: cost(9000, 0.0021),
-		Diagnoses: diagnoses(),
+		CreateCost: makeCostCurve(31_000, 0.0118), ReleaseCost: makeCostCurve(9000, 0.0021),
+		Diagnoses: sampleDiagnoses(),
 	}
 }
 
-func run() analysis.Run {
+func sampleRun() analysis.Run {
 	return analysis.Run{
 		Header: recording.Header{
 			Version: 4, Created: time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), ClockNS: started, Host: "node17",
@@ -65,7 +65,7 @@ func run() analysis.Run {
 	}
 }
 
-func snapshot() *stats.Snapshot {
+func sampleSnapshot() *stats.Snapshot {
 	s := &stats.Snapshot{
 		Time: started + length, Started: started, Program: "/home/ada/net/train", Policy: "futhark", Lost: 3,
 		Device: stats.Device{Name: "Radeon Instinct MI100", Driver: "3452.0 (HSA1.1,LC)", Global: 1024 * mib},
@@ -104,19 +104,20 @@ var sites = []struct {
 	{"softmax.c:31 scratch", 20}, {"batchnorm.cpp:140 nn::BatchNorm<float, 4>::reserve(unsigned long)", 12}, {"libclblast.so.1+0x4f2a10", 8}, {"metrics.c:19 counters", 4}, {"others", 4},
 }
 
-func stack(site string) []string {
+func sampleStack(site string) []string {
 	return []string{site, "net.c:310 forward", "train.c:122 step", "train.c:88 epoch", "main.c:44 main", "libc.so.6+0x2724a"}
 }
 
-func peak() analysis.Peak {
+func samplePeak() analysis.Peak {
 	p := analysis.Peak{Time: 21 * second, InUse: 612 * mib, Reserved: 790 * mib, Buffers: 341}
 	for i, site := range sites {
-		p.Tags = append(p.Tags, analysis.PeakTag{Name: site.name, Stack: stack(site.name), InUse: site.held * mib, Requested: site.held * mib * 15 / 16, Buffers: uint64(90 - 8*i)})
+		p.Tags = append(p.Tags, analysis.PeakTag{Name: site.name, Stack: sampleStack(site.name), InUse: site.held * mib,
+			Requested: site.held * mib * 15 / 16, Buffers: uint64(90 - 8*i)})
 	}
 	return p
 }
 
-func timeline() analysis.Timeline {
+func sampleTimeline() analysis.Timeline {
 	r := rand.New(rand.NewPCG(1, 2))
 	t := analysis.Timeline{Step: length / points}
 	for i := range sites {
@@ -160,7 +161,7 @@ func timeline() analysis.Timeline {
 	return t
 }
 
-func phases() []analysis.Phase {
+func samplePhases() []analysis.Phase {
 	return []analysis.Phase{
 		{Process: 1, Thread: 4711, Start: 0, End: 4 * second, PeakInUse: 180 * mib},
 		{Process: 1, Thread: 4711, Start: 4 * second, End: 26 * second, Iterations: 3100, Period: 7_050_000, Creates: 9, PeakInUse: 612 * mib, Growth: 4 * mib, Mean: 4 * mib},
@@ -169,8 +170,8 @@ func phases() []analysis.Phase {
 	}
 }
 
-// bins makes a histogram from one power of two to another.
-func bins(from, to int, count func(int) float64) []analysis.Bin {
+// makeBins makes a histogram from one power of two to another.
+func makeBins(from, to int, count func(int) float64) []analysis.Bin {
 	var list []analysis.Bin
 	for i := from; i < to; i++ {
 		if n := uint64(count(i)); n > 0 {
@@ -180,7 +181,7 @@ func bins(from, to int, count func(int) float64) []analysis.Bin {
 	return list
 }
 
-func cost(a, b float64) analysis.CostCurve {
+func makeCostCurve(a, b float64) analysis.CostCurve {
 	c := analysis.CostCurve{Calls: 516, A: a, B: b, R2: 0.982, P50: 61_000, P99: 1_900_000}
 	for i := 10; i < 28; i++ {
 		size := uint64(3) << (i - 1)
@@ -193,7 +194,7 @@ func cost(a, b float64) analysis.CostCurve {
 	return c
 }
 
-func diagnoses() []analysis.Diagnosis {
+func sampleDiagnoses() []analysis.Diagnosis {
 	return []analysis.Diagnosis{
 		{Severity: analysis.Problem, Title: "loader.c:114 leaks 4 MiB per epoch", Tag: "loader.c:114 stage_batch",
 			Text: "12 buffers (48.0 MiB) were never released; in use grows by 4.00 MiB per iteration of phase 2."},
@@ -203,16 +204,16 @@ func diagnoses() []analysis.Diagnosis {
 	}
 }
 
-// flame returns a call tree like that of a few thousand call stacks.
-func flame() *analysis.Frame {
+// sampleCallTree returns a call tree like that of a few thousand call stacks.
+func sampleCallTree() *analysis.Frame {
 	root := &analysis.Frame{}
-	grow(root, 0, 612*mib, rand.New(rand.NewPCG(3, 4)))
+	growCallTree(root, 0, 612*mib, rand.New(rand.NewPCG(3, 4)))
 	return root
 }
 
 var frameNames = []string{"main.c:44 main", "train.c:88 epoch", "train.c:122 step", "net.c:310 forward", "net.c:355 backward", "conv.c:88 im2col", "layers.c:57 weights", "nn::Tensor<float>::allocate(std::span<unsigned long const>, nn::Device&)", "cl::Buffer::Buffer"}
 
-func grow(f *analysis.Frame, depth int, bytes uint64, r *rand.Rand) {
+func growCallTree(f *analysis.Frame, depth int, bytes uint64, r *rand.Rand) {
 	f.Peak, f.Total, f.Creates = bytes, bytes*uint64(3+depth), bytes>>18+1
 	if depth > 0 {
 		f.Name = frameNames[(depth*3+r.IntN(4))%len(frameNames)] + fmt.Sprintf(" #%d", r.IntN(30))
@@ -223,7 +224,7 @@ func grow(f *analysis.Frame, depth int, bytes uint64, r *rand.Rand) {
 	for left := bytes; depth < 8 && left > bytes/8+64<<10; {
 		part := uint64(float64(left) * (0.3 + 0.6*r.Float64()))
 		child := &analysis.Frame{}
-		grow(child, depth+1, part, r)
+		growCallTree(child, depth+1, part, r)
 		f.Children = append(f.Children, child)
 		f.Leaked = max(f.Leaked, child.Leaked)
 		left -= part

@@ -19,37 +19,37 @@ import (
 const SkippedEnv = "RIGHTSTEST_SKIPPED"
 
 // examined examines the machine once, because no test changes it.
-var examined = sync.OnceValue(rights.Examine)
+var examined = sync.OnceValue(rights.ExamineThisSystem)
 
-// Need skips the test, with the reason, if attach does not work here.
-func Need(tb testing.TB) {
+// NeedAttach skips the test, with the reason, if attach does not work here.
+func NeedAttach(tb testing.TB) {
 	tb.Helper()
 	if refusal := examined().RefusalError(); refusal != nil {
-		skip(tb, refusal)
+		skipWithReason(tb, refusal)
 	}
 }
 
-// NeedFiltered is Need for programs with a seccomp filter, which some kernels kill.
-func NeedFiltered(tb testing.TB) {
+// NeedAttachWithSeccomp is Need for programs with a seccomp filter, which some kernels kill.
+func NeedAttachWithSeccomp(tb testing.TB) {
 	tb.Helper()
-	Need(tb)
+	NeedAttach(tb)
 	if report := examined(); report.KillsFiltered {
-		skip(tb, errors.New(report.Feature(rights.FeatureFilters).Detail))
+		skipWithReason(tb, errors.New(report.Feature(rights.FeatureFilters).Detail))
 	}
 }
 
-func skip(tb testing.TB, reason error) {
+func skipWithReason(tb testing.TB, reason error) {
 	tb.Helper()
 	if path := os.Getenv(SkippedEnv); path != "" {
-		if err := note(path, tb.Name(), reason); err != nil {
+		if err := noteSkipped(path, tb.Name(), reason); err != nil {
 			tb.Errorf("a test that is skipped could not be counted: %v", err)
 		}
 	}
 	tb.Skipf("eBPF: %v", reason)
 }
 
-// note adds a line in one write, since packages are tested in parallel.
-func note(path, name string, reason error) error {
+// noteSkipped adds a line in one write, since packages are tested in parallel.
+func noteSkipped(path, name string, reason error) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
@@ -67,9 +67,9 @@ var pidNamespace = []string{"--pid", "--kill-child", "--mount-proc"}
 // NeedPidNamespace is Need for tests that make pid namespaces.
 func NeedPidNamespace(tb testing.TB) {
 	tb.Helper()
-	Need(tb)
+	NeedAttach(tb)
 	if out, err := exec.CommandContext(tb.Context(), "unshare", append(pidNamespace, "true")...).CombinedOutput(); err != nil {
-		skip(tb, fmt.Errorf("no pid namespace can be made: %w: %s", err, bytes.TrimSpace(out)))
+		skipWithReason(tb, fmt.Errorf("no pid namespace can be made: %w: %s", err, bytes.TrimSpace(out)))
 	}
 }
 

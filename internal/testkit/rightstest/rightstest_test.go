@@ -14,9 +14,9 @@ import (
 
 // A test runs if Examine permits it. Otherwise, as in a process without rights, it is skipped and counted.
 func TestNeed(t *testing.T) {
-	refusal := rights.Examine().RefusalError()
+	refusal := rights.ExamineThisSystem().RefusalError()
 	ran := t.Run("here", func(t *testing.T) {
-		Need(t)
+		NeedAttach(t)
 		if refusal != nil {
 			t.Errorf("it runs, although %v", refusal)
 		}

@@ -83,11 +83,11 @@ func New(baseName string, mayRest bool) *Controller {
 	return &Controller{baseName: baseName, current: baseName, streakMin: streakFirst, bans: map[string]*ban{}, rest: rest{allowed: mayRest, active: mayRest}, noPoolWait: noPoolAgain}
 }
 
-// ChooseToTry takes an observation and returns the configuration to try, if any. It first proposes no pool. Later it
+// ChooseConfigurationToTry takes an observation and returns the configuration to try, if any. It first proposes no pool. Later it
 // proposes a configuration that would have saved a tenth of the driver time, and a relevant share of the elapsed time,
 // in several windows in a row, and reserves little more memory than the base; or a configuration that takes no more
-// time and reserves a quarter less. Decide may be called at any rate, but after a choice only when NoteTrial was called.
-func (c *Controller) ChooseToTry(o Observation) (Choice, bool) {
+// time and reserves a quarter less. Decide may be called at any rate, but after a choice only when NoteTrialResult was called.
+func (c *Controller) ChooseConfigurationToTry(o Observation) (Choice, bool) {
 	choice, ok := c.chooseNext(&o)
 	if ok {
 		choice.Current, c.trial = c.current, choice.Name
@@ -95,8 +95,8 @@ func (c *Controller) ChooseToTry(o Observation) (Choice, bool) {
 	return choice, ok
 }
 
-// NoteTrial notes the result of the trial of the choice. The configuration that lost is banned for a while.
-func (c *Controller) NoteTrial(adopted bool) {
+// NoteTrialResult notes the result of the trial of the choice. The configuration that lost is banned for a while.
+func (c *Controller) NoteTrialResult(adopted bool) {
 	loser := c.trial
 	if adopted {
 		loser, c.current = c.current, c.trial
@@ -134,7 +134,7 @@ func (c *Controller) chooseNext(o *Observation) (Choice, bool) {
 		return Choice{}, false // some ghost has not seen enough requests yet
 	}
 	c.last = o
-	if !c.doGhostsCount(&w, o) || c.countWindow() {
+	if !c.doGhostFiguresCount(&w, o) || c.isWindowIgnored() {
 		return Choice{}, false
 	}
 	choice, ok := c.chooseAfterWindow(&w, o)
@@ -158,8 +158,8 @@ func (c *Controller) chooseAfterWindow(w *window, o *Observation) (Choice, bool)
 	return c.leaderAfterStreak(w)
 }
 
-// countWindow counts a window for bans and settling, and reports whether the window does not count.
-func (c *Controller) countWindow() bool {
+// isWindowIgnored counts a window for bans and settling, and reports whether the window does not count.
+func (c *Controller) isWindowIgnored() bool {
 	for _, b := range c.bans {
 		b.left = max(0, b.left-1)
 	}

@@ -34,7 +34,7 @@ func newCourseThat(mayRest bool) *course {
 		})
 	}
 	c.look.Results = books
-	c.ChooseToTry(c.look)
+	c.ChooseConfigurationToTry(c.look)
 	return c
 }
 
@@ -59,10 +59,10 @@ func (c *course) advance(ns, requests uint64, real float64, rows ...float64) {
 			b.Work.Creates.CountCall(uint64(ns))
 		})
 	}
-	if choice, ok := c.ChooseToTry(c.look); ok {
+	if choice, ok := c.ChooseConfigurationToTry(c.look); ok {
 		word := choice.Configuration.String()
 		slower := word == c.slow || c.slow == "*"
-		if c.NoteTrial(!slower); slower {
+		if c.NoteTrialResult(!slower); slower {
 			word += " (no)"
 		} else {
 			c.under = word
@@ -136,7 +136,7 @@ func TestWaitsForEnough(t *testing.T) {
 	for range 10 * streakFirst {
 		c.look.Time += second
 		c.look.Requests += windowRequestsMin
-		if choice, ok := c.ChooseToTry(c.look); ok {
+		if choice, ok := c.ChooseConfigurationToTry(c.look); ok {
 			t.Fatalf("it goes to %v by ghosts that have heard nothing", choice)
 		}
 	}
@@ -262,7 +262,7 @@ func TestTriesWhatNeedsLessMemory(t *testing.T) {
 			b.Work.Creates.CountCall(50e6)
 		})
 	}
-	choice, ok := c.ChooseToTry(c.look)
+	choice, ok := c.ChooseConfigurationToTry(c.look)
 	if !ok || choice.Name != "slab" || choice.Current != "futhark" || choice.Peak != [2]uint64{75, 100} || !choice.SavesMemory() {
 		t.Errorf("%+v", choice)
 	}

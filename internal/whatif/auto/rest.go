@@ -64,9 +64,9 @@ func (r *rest) beginRest(o *Observation, part float64, forAWhile bool) {
 	}
 }
 
-// doGhostsCount reports whether the ghosts' figures count after a rest: the ghost of the current configuration must miss about
-// as little as the program. If it does not within the warm-up, the ghosts rest again.
-func (c *Controller) doGhostsCount(w *window, o *Observation) bool {
+// doGhostFiguresCount reports whether the ghosts' figures count after a rest: the ghost of the current configuration must miss
+// about as little as the program. If it does not within the warm-up, the ghosts rest again.
+func (c *Controller) doGhostFiguresCount(w *window, o *Observation) bool {
 	r := &c.rest
 	if r.warmupLeft == 0 {
 		return true

@@ -96,8 +96,8 @@ func New(o Options) *Curve {
 	return &Curve{options: o, piles: map[pileKey]*pile{}, classes: map[uint32][]*pile{}, stack: stack{slots: slots}}
 }
 
-// Restart counts requests and hits from here on. Free blocks stay.
-func (c *Curve) Restart() {
+// RestartCounting counts requests and hits from here on. Free blocks stay.
+func (c *Curve) RestartCounting() {
 	c.tally = tally{}
 }
 

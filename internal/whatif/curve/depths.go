@@ -53,7 +53,7 @@ func (d *depths) pushBlock(order uint64, own, weight float64, most int) {
 	}
 	d.nodes[1].addToSubtree(weight, weight)
 	leaf := d.leafCount() + len(d.slots)
-	d.pushDown(leaf, 0)
+	d.pushDownPending(leaf, 0)
 	d.nodes[leaf] = node{own, own}
 	d.slots = append(d.slots, slot{order, 1, weight})
 }
@@ -76,7 +76,7 @@ func (d *depths) slotOf(order uint64) int {
 func (d *depths) popBlock(order uint64, weight float64) float64 {
 	i := d.slotOf(order)
 	leaf := d.leafCount() + i
-	d.pushDown(leaf, -weight)
+	d.pushDownPending(leaf, -weight)
 	s := &d.slots[i]
 	s.blocks--
 	s.bytes -= weight
@@ -84,9 +84,9 @@ func (d *depths) popBlock(order uint64, weight float64) float64 {
 	return d.nodes[leaf].peak
 }
 
-// pushDown adds what waits on the way from the root to a node to the nodes below, and adds a value to all leaves before
+// pushDownPending adds what waits on the way from the root to a node to the nodes below, and adds a value to all leaves before
 // the node.
-func (d *depths) pushDown(to int, before float64) {
+func (d *depths) pushDownPending(to int, before float64) {
 	for depth := bits.Len(uint(to)) - 1; depth > 0; depth-- {
 		index := to >> depth
 		n, left, right := &d.nodes[index], &d.nodes[2*index], &d.nodes[2*index+1]
@@ -101,8 +101,8 @@ func (d *depths) pushDown(to int, before float64) {
 	}
 }
 
-// pushAllDown adds everything that waits to the leaves.
-func (d *depths) pushAllDown() {
+// pushAllPendingDown adds everything that waits to the leaves.
+func (d *depths) pushAllPendingDown() {
 	for index := 1; index < d.leafCount(); index++ {
 		n := d.nodes[index]
 		d.nodes[2*index].addToSubtree(n.sum, n.peak)
@@ -114,7 +114,7 @@ func (d *depths) pushAllDown() {
 // makeRoomForSlots leaves at least half of the slots unused: it removes slots without blocks, adds slots up to the allowed
 // number, and joins neighbours.
 func (d *depths) makeRoomForSlots(most int) {
-	d.pushAllDown()
+	d.pushAllPendingDown()
 	var slots []slot
 	var values []node
 	for i, s := range d.slots {
@@ -159,7 +159,7 @@ func (d *depths) clone() depths {
 
 // clearBlocks removes all blocks. It keeps the slots with their positions and greatest depths.
 func (d *depths) clearBlocks() {
-	d.pushAllDown()
+	d.pushAllPendingDown()
 	for i := range d.slots {
 		d.slots[i].blocks, d.slots[i].bytes = 0, 0
 	}

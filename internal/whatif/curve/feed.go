@@ -159,7 +159,7 @@ func (f *feed) snapshot() *Snapshot {
 func (f *feed) restartCurves() {
 	for _, c := range f.curves {
 		if c != nil {
-			c.Restart()
+			c.RestartCounting()
 		}
 	}
 }

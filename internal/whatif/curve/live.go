@@ -87,7 +87,7 @@ func (l *Live) CanSkip() bool { return l.feed == nil || !l.anchors.cold && l.rec
 // Play implements live.Listener.
 func (l *Live) Play(part *live.Part) bool {
 	if l.feed != nil {
-		l.batch.EachDemand(l.feed.passDemand)
+		l.batch.EachReadDemand(l.feed.passDemand)
 	}
 	l.anchors.playBatch(l.batch)
 	l.records += part.Records

@@ -25,7 +25,7 @@ type tape struct {
 }
 
 func newTape() *tape {
-	p := &tape{Tape: labtest.New()}
+	p := &tape{Tape: labtest.NewTape()}
 	p.Step = 100_000
 	return p
 }
@@ -35,13 +35,13 @@ func (p *tape) run(rng *rand.Rand, requests, full int, size func() uint64) {
 	for made := 0; made < requests; {
 		if len(p.live) > 0 && rng.IntN(2*full) < len(p.live) {
 			i := rng.IntN(len(p.live))
-			p.Release(p.live[i], wire.OutcomeCached)
+			p.AddRelease(p.live[i], wire.OutcomeCached)
 			p.live[i] = p.live[len(p.live)-1]
 			p.live = p.live[:len(p.live)-1]
 			continue
 		}
 		made++
-		p.live = append(p.live, p.Buffer(size(), 0))
+		p.live = append(p.live, p.CreateBuffer(size(), 0))
 	}
 }
 
@@ -144,14 +144,14 @@ func TestCurveEqualsReplays(t *testing.T) {
 func TestLiveExamples(t *testing.T) {
 	for file, reader := range labtest.Recordings(t, "../../replay/testdata") {
 		var records []wire.Record
-		labtest.Each(t, reader, func(r *wire.Record) {
+		labtest.EachRecord(t, reader, func(r *wire.Record) {
 			kept := *r
 			kept.Payload = bytes.Clone(r.Payload)
 			records = append(records, kept)
 		})
 		v := followed(t, "futhark", records)
 		sound(t, v)
-		m, err := MeasureCurve(labtest.Rewound(t, reader), "futhark", nil)
+		m, err := MeasureCurve(labtest.RewindSource(t, reader), "futhark", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,7 +183,7 @@ func TestEachPointEqualsAReplay(t *testing.T) {
 		t.Fatalf("%+v", m)
 	}
 	for _, e := range m.Exact {
-		r, err := replay.Replay(labtest.Rewound(t, p), optionsAtLimit("futhark", nil, e.Limit))
+		r, err := replay.Replay(labtest.RewindSource(t, p), optionsAtLimit("futhark", nil, e.Limit))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,7 +199,7 @@ func TestEachPointEqualsAReplay(t *testing.T) {
 	}
 	kept := newTape() // which never gives back what could serve again
 	for range 100 {
-		kept.Buffer(4096, 0)
+		kept.CreateBuffer(4096, 0)
 	}
 	if m, err := MeasureCurve(kept, "futhark", nil); err != nil || len(m.Exact) == 0 || m.Enough.HitRate != 0 {
 		t.Errorf("where nothing hits: %+v, %v", m, err)
@@ -251,20 +251,20 @@ func TestLiveChanges(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	p := newTape()
 	p.run(rng, 2000, 40, octaves(rng))
-	p.Limit("policy=none", 0)
+	p.AddLimit("policy=none", 0)
 	p.run(rng, 100, 40, octaves(rng))
 	if v := followed(t, "pow2", p.Records); v.Limits || v.Policy != "none" {
 		t.Errorf("after none: %+v", v)
 	}
-	p.Limit("policy=pow2", 0)
+	p.AddLimit("policy=pow2", 0)
 	p.run(rng, 2000, 40, octaves(rng))
-	p.Limit("max_cached_bytes=4096", 0)
+	p.AddLimit("max_cached_bytes=4096", 0)
 	p.run(rng, 500, 40, octaves(rng))
 	v := followed(t, "pow2", p.Records)
 	if !v.IsKnown() || v.Policy != "pow2" || v.Requests < 100 || v.Exact[len(v.Exact)-1].HitRate < 0.5 {
 		t.Errorf("after pow2: %s, %d requests, exact %+v", v.Policy, v.Requests, v.Exact)
 	}
-	p.Limit("min_block=1MiB", 0)
+	p.AddLimit("min_block=1MiB", 0)
 	p.run(rng, 40, 40, octaves(rng))
 	if v := followed(t, "pow2", p.Records); v.IsKnown() || v.Requests > 40 {
 		t.Errorf("after another min_block: %+v", v)
@@ -311,7 +311,7 @@ func give(l *Live, records []wire.Record) {
 			l.batch.ReadRecord(&part[i])
 		}
 		l.Play(&live.Part{Records: len(part), Time: part[len(part)-1].Time})
-		l.batch.ForgetRead()
+		l.batch.ForgetReadSteps()
 	}
 }
 
@@ -342,7 +342,7 @@ func FuzzLive(f *testing.F) {
 			default:
 				e.Kind, e.Op = wire.KindContext, uint8(wire.LifeEnd)
 			}
-			p.Add(e).Process = uint32(data[2] % 16)
+			p.AddEvent(e).Process = uint32(data[2] % 16)
 		}
 		for _, policy := range []string{"futhark", "mantissa", "slab"} {
 			l, err := NewLive(policy, nil, Options{Memory: MemoryMin})
@@ -362,13 +362,13 @@ func FuzzLive(f *testing.F) {
 // BenchmarkLive measures the time for one record that concerns a policy, with up to four anchors. For a recording of a
 // real program it also reports the expected and the real error of the curve, in points of hit rate.
 func BenchmarkLive(b *testing.B) {
-	p := labtest.Sites(1_000_000, 40, 64)
+	p := labtest.NewTapeOfSites(1_000_000, 40, 64)
 	for i := range p.Records { // a million in a second
 		p.Records[i].Time = 1000 * uint64(i)
 	}
-	src := labtest.Recorded(b, p)
+	src := labtest.OpenRecordedOr(b, p)
 	var records []wire.Record
-	labtest.Each(b, src, func(r *wire.Record) {
+	labtest.EachRecord(b, src, func(r *wire.Record) {
 		if replay.ConcernsPolicy(&r.Event) {
 			records = append(records, wire.Record{Event: r.Event, Process: r.Process, Thread: r.Thread})
 		}
@@ -391,7 +391,7 @@ func BenchmarkLive(b *testing.B) {
 			if src == recording.Source(p) {
 				return
 			}
-			m, err := MeasureCurve(labtest.Rewound(b, src), policy, nil)
+			m, err := MeasureCurve(labtest.RewindSource(b, src), policy, nil)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -109,7 +109,7 @@ func (m *Measurement) playAtLimits(src recording.Source, settings []allocator.Se
 		}
 	}
 	playRead := func() error {
-		defer simulations.ForgetRead()
+		defer simulations.ForgetReadSteps()
 		for i := range limits {
 			if err := simulations.PlayMember(i); err != nil {
 				return err

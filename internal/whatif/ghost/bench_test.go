@@ -26,7 +26,7 @@ const (
 func heard(b *testing.B) []wire.Record {
 	b.Helper()
 	var records []wire.Record
-	labtest.Each(b, labtest.Recorded(b, churn(200_000)), func(r *wire.Record) {
+	labtest.EachRecord(b, labtest.OpenRecordedOr(b, churn(200_000)), func(r *wire.Record) {
 		if replay.ConcernsPolicy(&r.Event) {
 			records = append(records, wire.Record{Event: r.Event, Process: r.Process, Thread: r.Thread})
 		}
@@ -80,7 +80,7 @@ func playThrough(b *testing.B, records []wire.Record) []time.Duration {
 			}
 			lap(1 + i)
 		}
-		batch.ForgetRead()
+		batch.ForgetReadSteps()
 	}
 	return spent
 }

@@ -93,8 +93,8 @@ func (g *Ghosts) Results() *Results { return g.results.Load() }
 // InitialName returns the name of the ghost whose configuration was in force at the start.
 func (g *Ghosts) InitialName() string { return g.initialName }
 
-// Configuration returns the configuration of a ghost that New made, by the ghost's name.
-func (g *Ghosts) Configuration(name string) (c replay.Configuration, known bool) {
+// ConfigurationOfGhost returns the configuration of a ghost that New made, by the ghost's name.
+func (g *Ghosts) ConfigurationOfGhost(name string) (c replay.Configuration, known bool) {
 	c, known = g.configurations[name]
 	return c, known
 }

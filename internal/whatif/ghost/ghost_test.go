@@ -22,18 +22,18 @@ import (
 
 // churn is a program with the given number of buffers: 16 live at a time, and their sizes repeat.
 func churn(buffers int) *labtest.Tape {
-	p := labtest.Empty(1)
-	p.Device(1<<33, 1<<31, 128)
-	p.Context(labtest.Scope)
+	p := labtest.NewEmptyTape(1)
+	p.AddDevice(1<<33, 1<<31, 128)
+	p.AddContext(labtest.Scope)
 	const live = 16
 	for n := range uint64(buffers) {
 		if n >= live {
-			p.Release(n-live+1, wire.OutcomeCached)
-			p.Add(wire.Event{Kind: wire.KindUse, Object: n})
+			p.AddRelease(n-live+1, wire.OutcomeCached)
+			p.AddEvent(wire.Event{Kind: wire.KindUse, Object: n})
 		}
 		size := 4096 * (1 + n*7%23)
-		p.Buffer(size, uint32(n%5))
-		p.Last().Cost = uint32(5000 + size)
+		p.CreateBuffer(size, uint32(n%5))
+		p.LastRecord().Cost = uint32(5000 + size)
 	}
 	return p
 }
@@ -46,7 +46,7 @@ func futhark() replay.Configuration { return replay.Configuration{Policy: "futha
 // replayed returns the result of a replay of a configuration.
 func replayed(t *testing.T, src recording.Source, c replay.Configuration, d cost.Device) *replay.Result {
 	t.Helper()
-	r, err := replay.Replay(labtest.Rewound(t, src), replay.Options{Policy: c.Policy, Settings: c.Settings, HoldSettings: true, Device: d})
+	r, err := replay.Replay(labtest.RewindSource(t, src), replay.Options{Policy: c.Policy, Settings: c.Settings, HoldSettings: true, Device: d})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,11 +73,11 @@ func play(t *testing.T, src recording.Source, g *Ghosts, behind func(batch int) 
 	hand := func() {
 		part.Behind = behind(batch)
 		goes = goes && g.Play(part)
-		c.ForgetRead()
+		c.ForgetReadSteps()
 		part = &live.Part{}
 		batch++
 	}
-	labtest.Each(t, src, func(r *wire.Record) {
+	labtest.EachRecord(t, src, func(r *wire.Record) {
 		c.ReadRecord(r)
 		part.Records, part.Time = part.Records+1, r.Time
 		if part.Records == batchSize {
@@ -111,7 +111,7 @@ func TestGhostsAreReplays(t *testing.T) {
 		}
 		all = append(all, replay.Configuration{Policy: "pow2", Settings: []allocator.Setting{{Name: "max_cached_bytes", Value: "65536"}}})
 		g, tap := follow(t, all, Options{Current: replay.Configuration{Policy: reader.Header().Policy}, Device: device})
-		labtest.Each(t, reader, func(r *wire.Record) {
+		labtest.EachRecord(t, reader, func(r *wire.Record) {
 			tap.TakeRecord(r)
 			if r.Kind == wire.KindSync {
 				tap.Flush()
@@ -124,7 +124,7 @@ func TestGhostsAreReplays(t *testing.T) {
 		}
 		for i := range board.Rows {
 			row := &board.Rows[i]
-			c, known := g.Configuration(row.Name)
+			c, known := g.ConfigurationOfGhost(row.Name)
 			if !known || !row.CoversRun() || row.Present != (row.Name == reader.Header().Policy) {
 				t.Errorf("%s: %+v", file, row)
 			}
@@ -148,7 +148,7 @@ func TestStopsTheSlowest(t *testing.T) {
 	stopped := 0
 	for i := range g.Leaderboard().Rows {
 		row := &g.Leaderboard().Rows[i]
-		c, _ := g.Configuration(row.Name)
+		c, _ := g.ConfigurationOfGhost(row.Name)
 		want := replayed(t, src, c, device)
 		if row.Stopped == "" {
 			checkRow(t, row, want)
@@ -191,11 +191,11 @@ func TestStopsOneByOne(t *testing.T) {
 func TestManyBuffers(t *testing.T) {
 	racetest.Slow(t)
 	for buffers, going := range map[int]int{buffersMax / 4: 4, buffersMax/2 + 1: 1, buffersMax + batchSize: 0} {
-		p := labtest.Empty(1)
-		p.Device(1<<33, 1<<31, 128)
-		p.Context(labtest.Scope)
+		p := labtest.NewEmptyTape(1)
+		p.AddDevice(1<<33, 1<<31, 128)
+		p.AddContext(labtest.Scope)
 		for n := range buffers {
-			p.Buffer(64, uint32(n%5))
+			p.CreateBuffer(64, uint32(n%5))
 		}
 		g, err := New(ConfigurationsOfPolicies(futhark(), usualPolicies), Options{Current: futhark()})
 		if err != nil {
@@ -224,7 +224,7 @@ func TestManyBuffers(t *testing.T) {
 func TestOnlyThePresentComesLate(t *testing.T) {
 	g, tap := follow(t, nil, Options{Current: futhark()})
 	for _, payload := range []string{"max_cached_bytes=1000", "max_cached_bytes=2000", "policy=pow2", "policy=futhark"} {
-		tap.TakeRecord(labtest.New().Limit(payload, 0))
+		tap.TakeRecord(labtest.NewTape().AddLimit(payload, 0))
 	}
 	tap.Close()
 	if rows := g.Leaderboard().Rows; len(rows) != 1 || !rows[0].Present || rows[0].Name != "futhark" || !rows[0].CoversRun() {
@@ -252,7 +252,7 @@ func TestStopsWhenRecordsAreMissing(t *testing.T) {
 	}
 	for i := range board.Rows {
 		row := &board.Rows[i]
-		c, _ := g.Configuration(row.Name)
+		c, _ := g.ConfigurationOfGhost(row.Name)
 		if row.Stopped == "" {
 			t.Errorf("%+v", row)
 		}
@@ -275,7 +275,7 @@ func TestBeginsAnewAfterARest(t *testing.T) {
 			start = live.StartResting
 		}
 		tap := start(g)
-		take := func(list []wire.Record) { labtest.Each(t, &records.Tape{Records: list}, tap.TakeRecord) }
+		take := func(list []wire.Record) { labtest.EachRecord(t, &records.Tape{Records: list}, tap.TakeRecord) }
 		take(src.Records[:n/3])
 		tap.SetResting(true)
 		take(src.Records[n/3 : 2*n/3])
@@ -318,7 +318,7 @@ func TestLeaderboardIsForAnyGoroutine(t *testing.T) {
 			events = board.Events
 		}
 	}()
-	labtest.Each(t, churn(5_000), func(r *wire.Record) {
+	labtest.EachRecord(t, churn(5_000), func(r *wire.Record) {
 		tap.TakeRecord(r)
 		if r.Time%1_000_000 == 0 {
 			tap.Flush()
@@ -347,9 +347,9 @@ func TestFollowsThePresent(t *testing.T) {
 		{"4096", 0, "futhark", false},                        // a trim
 	} {
 		src := churn(1000)
-		src.Records = slices.Insert(src.Records, len(src.Records)/2, *labtest.Empty(1).Limit(test.payload, test.status))
+		src.Records = slices.Insert(src.Records, len(src.Records)/2, *labtest.NewEmptyTape(1).AddLimit(test.payload, test.status))
 		g, tap := follow(t, ConfigurationsOfPolicies(futhark(), []string{"pow2"}), Options{Current: futhark(), Device: device})
-		labtest.Each(t, src, tap.TakeRecord)
+		labtest.EachRecord(t, src, tap.TakeRecord)
 		tap.Close()
 		present := g.Leaderboard().PresentGhost()
 		if present == nil || present.Name != test.want || present.Since != 0 != test.late || present.Requests == 0 {
@@ -375,11 +375,11 @@ func TestCostsComeFromTheRun(t *testing.T) {
 		t.Errorf("%+v", b)
 	}
 	src := churn(100)
-	src.Last().Kind = wire.KindEvict
+	src.LastRecord().Kind = wire.KindEvict
 	for range timedCallsMin {
-		src.Evict(1<<40, 100, wire.EvictNone).Cost = 700
+		src.AddEvict(1<<40, 100, wire.EvictNone).Cost = 700
 	}
-	labtest.Each(t, src, tap.TakeRecord)
+	labtest.EachRecord(t, src, tap.TakeRecord)
 	tap.Close()
 	if b := g.Leaderboard(); b.Assumed || math.Abs(b.CreateA-5000) > 1 || math.Abs(b.CreateB-1) > 1e-3 || b.ReleaseA == assumedDevice.Release.A {
 		t.Errorf("%+v", b)
@@ -391,15 +391,15 @@ func TestAssumedPartsDoNotLead(t *testing.T) {
 	for _, timed := range []bool{false, true} {
 		g, tap := follow(t, ConfigurationsOfPolicies(futhark(), []string{"slab"}), Options{Current: futhark()})
 		src := churn(100)
-		src.Last().Kind = wire.KindEvict
+		src.LastRecord().Kind = wire.KindEvict
 		for range timedCallsMin {
-			src.Evict(1<<40, 100, wire.EvictNone).Cost = 700
+			src.AddEvict(1<<40, 100, wire.EvictNone).Cost = 700
 		}
 		if timed {
-			part := src.Create(1<<41, 256)
+			part := src.AddCreate(1<<41, 256)
 			part.Outcome, part.Flags, part.Cost = wire.OutcomeHit, wire.FlagSubAlloc, 1
 		}
-		labtest.Each(t, src, tap.TakeRecord)
+		labtest.EachRecord(t, src, tap.TakeRecord)
 		tap.Close()
 		rows := g.Leaderboard().Rows
 		slab := rows[slices.IndexFunc(rows, func(row stats.Ghost) bool { return row.Policy == "slab" })]

@@ -83,11 +83,11 @@ func (g *Ghosts) Play(part *live.Part) bool {
 		return false
 	}
 	start := live.ThreadTime()
-	g.playAll(start)
+	g.playActiveGhosts(start)
 	g.events += uint64(g.batch.EventCount())
 	g.records += uint64(part.Records)
 	g.time = max(g.time, part.Time)
-	g.noteStart()
+	g.noteGhostStart()
 	if part.Change != nil {
 		g.followToConfiguration(configurationAfterChange(g.current, part.Change))
 	}
@@ -100,8 +100,8 @@ func (g *Ghosts) Play(part *live.Part) bool {
 // CanSkip implements live.Listener. Ghosts are compared over the whole run, so they skip nothing.
 func (g *Ghosts) CanSkip() bool { return false }
 
-// noteStart notes the start time of ghosts that start in the middle of the run.
-func (g *Ghosts) noteStart() {
+// noteGhostStart notes the start time of ghosts that start in the middle of the run.
+func (g *Ghosts) noteGhostStart() {
 	if !g.startPending || g.time == 0 {
 		return
 	}
@@ -113,8 +113,8 @@ func (g *Ghosts) noteStart() {
 	}
 }
 
-// playAll lets every active ghost play the part.
-func (g *Ghosts) playAll(now time.Duration) {
+// playActiveGhosts lets every active ghost play the part.
+func (g *Ghosts) playActiveGhosts(now time.Duration) {
 	for _, ghost := range g.ghosts {
 		if ghost.row.Stopped != "" {
 			continue
@@ -221,7 +221,7 @@ func (g *Ghosts) slowestGhost() *ghost {
 
 // stopGhost stops a ghost. Its figures stay in the leaderboard.
 func (g *Ghosts) stopGhost(ghost *ghost, reason string) {
-	device, assumed := g.driverCosts()
+	device, assumed := g.driverCostsAndAssumptions()
 	g.updateRow(ghost, device, assumed)
 	ghost.row.Stopped = reason
 	g.batch.RemoveMember(ghost.member)
@@ -246,8 +246,8 @@ const timedCallsMin = 16
 // create, 5 µs for a release.
 var assumedDevice = cost.Device{Create: cost.Line{A: 10_000}, Release: cost.Line{A: 5_000}}
 
-// driverCosts returns what driver calls cost, as far as the run has shown, and which costs are assumed.
-func (g *Ghosts) driverCosts() (cost.Device, assumption) {
+// driverCostsAndAssumptions returns what driver calls cost, as far as the run has shown, and which costs are assumed.
+func (g *Ghosts) driverCostsAndAssumptions() (cost.Device, assumption) {
 	if d := g.options.Device; d != (cost.Device{}) {
 		return d, assumption{parts: d.PartAssumed}
 	}
@@ -291,7 +291,7 @@ func (g *Ghosts) updateRow(ghost *ghost, device cost.Device, assumed assumption)
 	row := &ghost.row
 	row.Hits, row.Requests, row.Failures = r.Hits, r.Hits+r.Misses, r.Failures
 	row.RecentHits, row.RecentRequests = row.Hits-ghost.counts[0].hits, row.Requests-ghost.counts[0].requests
-	row.PeakReserved, row.Reserved, row.DriverNS = r.PeakReserved, g.batch.ReservedBytes(ghost.member), r.DriverNS
+	row.PeakReserved, row.Reserved, row.DriverNS = r.PeakReserved, g.batch.ReservedBytesOfMember(ghost.member), r.DriverNS
 	row.Assumed = assumed.matterToResult(&r)
 	ghost.work = g.batch.DriverCallsOfMember(ghost.member)
 }
@@ -299,7 +299,7 @@ func (g *Ghosts) updateRow(ghost *ghost, device cost.Device, assumed assumption)
 // Publish implements live.Listener: it renews the leaderboard.
 func (g *Ghosts) Publish(load *live.Load) {
 	g.published = time.Now()
-	device, assumed := g.driverCosts()
+	device, assumed := g.driverCostsAndAssumptions()
 	leaderboard := &stats.Ghosts{
 		Events: g.events, Stopped: g.stopReason, Waiting: load.Waiting, Busy: g.processorShare(), Bytes: load.Bytes,
 		CreateA: device.Create.A, CreateB: device.Create.B, ReleaseA: device.Release.A, ReleaseB: device.Release.B,

@@ -23,7 +23,7 @@ func BenchmarkPlanner(b *testing.B) {
 	}
 	b.Cleanup(func() { _ = file.Close() })
 	var records []wire.Record
-	labtest.Each(b, labtest.Recorded(b, file), func(r *wire.Record) {
+	labtest.EachRecord(b, labtest.OpenRecordedOr(b, file), func(r *wire.Record) {
 		if replay.ConcernsPolicy(&r.Event) {
 			records = append(records, *r)
 			records[len(records)-1].Payload = bytes.Clone(r.Payload)
@@ -44,7 +44,7 @@ func BenchmarkPlanner(b *testing.B) {
 			if !planner.Play(&Part{}) {
 				b.Fatal("it has stopped")
 			}
-			batch.ForgetRead()
+			batch.ForgetReadSteps()
 		}
 		spent += ThreadTime() - start
 	}

@@ -178,7 +178,7 @@ func (p *dispatcher) playPart(part *Part) {
 		p.active[i] = p.active[i] && l.Play(part)
 		stopped = stopped && !p.active[i]
 	}
-	p.batch.ForgetRead()
+	p.batch.ForgetReadSteps()
 	p.tap.allStopped.Store(stopped)
 }
 

@@ -73,6 +73,6 @@ func (m *Mapper) Publish(load *Load) {
 	if m.stopped || !load.Final && now.Before(m.nextMap) {
 		return
 	}
-	m.published.Store(m.slabs.CurrentMap())
+	m.published.Store(m.slabs.CurrentHeapMap())
 	m.nextMap = now.Add(max(time.Second, 100*time.Since(now)))
 }

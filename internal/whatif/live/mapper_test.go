@@ -16,12 +16,12 @@ func TestMapEqualsThatOfAReplay(t *testing.T) {
 		c := replay.Configuration{Policy: reader.Header().Policy}
 		m, want := NewMapper(c, 0), replay.NewSlabMapper(c, 0)
 		tap := Start(m)
-		labtest.Each(t, reader, func(r *wire.Record) {
+		labtest.EachRecord(t, reader, func(r *wire.Record) {
 			tap.TakeRecord(r)
 			want.PlayRecord(r)
 		})
 		tap.Close()
-		got, w := m.LatestMap(), want.CurrentMap()
+		got, w := m.LatestMap(), want.CurrentHeapMap()
 		if w == nil {
 			if got != nil {
 				t.Errorf("%s: %+v, want none", file, got)

@@ -84,7 +84,7 @@ func (t *Tap) TakeRecord(r *wire.Record) {
 		return
 	}
 	if t.batch == nil {
-		t.batch = t.batchToFill()
+		t.batch = t.takeBatchToFill()
 	}
 	t.batch = append(t.batch, *r)
 	last := &t.batch[len(t.batch)-1]
@@ -153,8 +153,8 @@ func (t *Tap) dropBatch() {
 	t.batch = kept
 }
 
-// batchToFill returns a batch to fill.
-func (t *Tap) batchToFill() []wire.Record {
+// takeBatchToFill returns a batch to fill.
+func (t *Tap) takeBatchToFill() []wire.Record {
 	select {
 	case batch := <-t.spare:
 		return batch[:0]

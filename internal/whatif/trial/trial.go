@@ -74,7 +74,7 @@ func (t *Tape) ReplayTrials(present replay.Configuration, list []analysis.Trial)
 // outcomeOfReplay replays a configuration. planned are the requests that a layout served.
 func (t *Tape) outcomeOfReplay(options replay.Options) (o analysis.Outcome, planned uint64, err error) {
 	options.Capacity = t.capacity
-	r, err := t.loaded.Run(options)
+	r, err := t.loaded.Replay(options)
 	if err != nil {
 		return o, 0, err
 	}
@@ -101,7 +101,7 @@ func (r *Replayer) Replay(s *stats.Snapshot, list []analysis.Trial) *analysis.Re
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	current := present.String() == r.present
-	if tape != nil && !r.busy && (!current || tape != r.of || !r.hasTried(list)) {
+	if tape != nil && !r.busy && (!current || tape != r.of || !r.hasReplayedAll(list)) {
 		r.busy = true
 		go r.replayAndStore(tape, present, list)
 	}
@@ -118,8 +118,8 @@ func (r *Replayer) replayAndStore(tape *Tape, present replay.Configuration, list
 	r.busy, r.replays, r.of, r.present, r.tried = false, replays, tape, present.String(), list
 }
 
-// hasTried reports whether all trials of a list were replayed.
-func (r *Replayer) hasTried(list []analysis.Trial) bool {
+// hasReplayedAll reports whether all trials of a list were replayed.
+func (r *Replayer) hasReplayedAll(list []analysis.Trial) bool {
 	known := map[analysis.Trial]bool{}
 	for _, t := range r.tried {
 		known[t] = true
@@ -180,7 +180,7 @@ func (l *Live) Play(*live.Part) bool {
 	if l.batch == nil {
 		return false
 	}
-	l.batch.AppendReadTo(&l.loaded)
+	l.batch.AppendReadSteps(&l.loaded)
 	if l.loaded.EventCount() >= Most {
 		l.endTape()
 	}
@@ -189,7 +189,7 @@ func (l *Live) Play(*live.Part) bool {
 
 // Publish implements live.Listener: it makes a new tape whenever there are half as many steps more.
 func (l *Live) Publish(load *live.Load) {
-	if l.batch != nil && (load.Final || 2*l.loaded.EventCount() > 3*l.stepsOnTape()) {
+	if l.batch != nil && (load.Final || 2*l.loaded.EventCount() > 3*l.countStepsOnTape()) {
 		l.makeTape(load.Final)
 	}
 }
@@ -202,8 +202,8 @@ func (l *Live) endTape() {
 	}
 }
 
-// stepsOnTape returns how many steps the latest tape has.
-func (l *Live) stepsOnTape() int {
+// countStepsOnTape returns how many steps the latest tape has.
+func (l *Live) countStepsOnTape() int {
 	if t := l.Tape(); t != nil {
 		return t.loaded.EventCount()
 	}

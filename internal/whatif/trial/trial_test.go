@@ -24,7 +24,7 @@ func TestKeptBesideARunEqualsItsRecording(t *testing.T) {
 		l := NewLive(8 << 20)
 		tap := live.Start(l)
 		n := 0
-		labtest.Each(t, reader, func(r *wire.Record) {
+		labtest.EachRecord(t, reader, func(r *wire.Record) {
 			if tap.TakeRecord(r); n%1000 == 0 {
 				tap.Flush()
 			}
@@ -41,7 +41,7 @@ func TestKeptBesideARunEqualsItsRecording(t *testing.T) {
 			t.Errorf("%s: a part is all of the run: %+v", file, r)
 		}
 		tap.Close()
-		recorded, err := ReadTape(labtest.Rewound(t, reader), 8<<20)
+		recorded, err := ReadTape(labtest.RewindSource(t, reader), 8<<20)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,10 +54,10 @@ func TestKeptBesideARunEqualsItsRecording(t *testing.T) {
 
 // TestRunWithoutAPool: its releases waited for no commands, as some would in a pool.
 func TestRunWithoutAPool(t *testing.T) {
-	p := labtest.New()
+	p := labtest.NewTape()
 	for n := range uint64(9) {
-		p.Create(n+1, 4096)
-		p.Release(n+1, wire.OutcomeDriver)
+		p.AddCreate(n+1, 4096)
+		p.AddRelease(n+1, wire.OutcomeDriver)
 	}
 	tape, err := ReadTape(p, 0)
 	if err != nil {
@@ -74,14 +74,14 @@ func TestRunWithoutAPool(t *testing.T) {
 func TestArenaWithoutALayout(t *testing.T) {
 	arena := analysis.Trial{Policy: "arena"}
 	for name, repeats := range map[string]bool{"a loop": true, "no loop": false} {
-		p := labtest.New()
+		p := labtest.NewTape()
 		for n := range uint64(2000) {
 			size := 4096 * (1 + n%4)
 			if !repeats {
 				size = 4096 + 64*n
 			}
-			p.Create(n+1, size)
-			p.Release(n+1, wire.OutcomeCached)
+			p.AddCreate(n+1, size)
+			p.AddRelease(n+1, wire.OutcomeCached)
 		}
 		tape, err := ReadTape(p, 0)
 		if err != nil {
@@ -99,19 +99,19 @@ func TestArenaWithoutALayout(t *testing.T) {
 
 // TestLiveEnds: it keeps no more steps than Most, and nothing after missing records.
 func TestLiveEnds(t *testing.T) {
-	p := labtest.New()
+	p := labtest.NewTape()
 	for n := range uint64(Most) {
-		p.Create(n+1, 4096)
-		p.Release(n+1, wire.OutcomeCached)
+		p.AddCreate(n+1, 4096)
+		p.AddRelease(n+1, wire.OutcomeCached)
 	}
 	for name, missing := range map[string]bool{"long": false, "records are missing": true} {
 		l, batch := NewLive(0), replay.NewBatch()
 		l.Begin(batch, 0)
-		labtest.Each(t, labtest.Rewound(t, p), func(r *wire.Record) {
+		labtest.EachRecord(t, labtest.RewindSource(t, p), func(r *wire.Record) {
 			batch.ReadRecord(r)
 			if batch.EventCount() == 1000 {
 				l.Play(&live.Part{})
-				batch.ForgetRead()
+				batch.ForgetReadSteps()
 				if missing {
 					l.Begin(batch.Restart(), 7)
 				}
@@ -127,8 +127,8 @@ func TestLiveEnds(t *testing.T) {
 
 // TestReplayerDoesNotWait: it does not wait, has the figures a little later, and forgets those of another configuration.
 func TestReplayerDoesNotWait(t *testing.T) {
-	p := labtest.New()
-	p.Create(1, 4096)
+	p := labtest.NewTape()
+	p.AddCreate(1, 4096)
 	tape, err := ReadTape(p, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -37,8 +37,8 @@ static inline double gmt_double_of(uint64_t bits)
 }
 `
 
-// cSideOfTables writes the C side of the tables.
-func cSideOfTables(kinds []kind) []byte {
+// generateCTables writes the C side of the tables.
+func generateCTables(kinds []kind) []byte {
 	var b bytes.Buffer
 	b.WriteString(accessHead)
 	for i := range kinds {
@@ -47,10 +47,10 @@ func cSideOfTables(kinds []kind) []byte {
 		fmt.Fprintf(&b, "\n/* %s: %s. */\nstruct gmt%sfields {\n\tuint64_t time;\n", k.upper, k.doc, lower)
 		for j := range k.columns {
 			c := &k.columns[j]
-			fmt.Fprintf(&b, "\t%s %s; /* %s */\n", c.cType(), toSnakeCase(c.name), c.columnComment())
+			fmt.Fprintf(&b, "\t%s %s; /* %s */\n", c.cType(), toSnakeCase(c.name), c.meaningWithUnit())
 		}
 		b.WriteString("};\n")
-		k.writeCPack(&b, lower)
+		k.writeCPackFunction(&b, lower)
 		fmt.Fprintf(&b, "#define GMT_EVENT_%s(...) gmt%s_event((struct gmt%sfields){__VA_ARGS__})\n", k.upper, lower, lower)
 		for j := range k.columns {
 			c := &k.columns[j]
@@ -62,7 +62,7 @@ func cSideOfTables(kinds []kind) []byte {
 	return b.Bytes()
 }
 
-func (k *kind) writeCPack(b *bytes.Buffer, lower string) {
+func (k *kind) writeCPackFunction(b *bytes.Buffer, lower string) {
 	fmt.Fprintf(b, "\nstatic inline struct gmtevent gmt%[1]s_event(struct gmt%[1]sfields f)\n{\n\treturn (struct gmtevent){\n"+
 		"\t\t.time = f.time,\n\t\t.kind = GMT_KIND_%[2]s,\n", lower, k.upper)
 	values, order := map[field][]string{}, []field{}

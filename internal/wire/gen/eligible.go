@@ -23,8 +23,8 @@ const eligibleTail = `	return IneligibleNone
 func several(bits uint64) bool { return bits&(bits-1) != 0 }
 `
 
-// eligibleInGo writes the Go side of eligible.def, and of the struct in eligible.h that its conditions look at.
-func eligibleInGo() []byte {
+// generateGoEligible writes the Go side of eligible.def, and of the struct in eligible.h that its conditions look at.
+func generateGoEligible() []byte {
 	header, err := os.ReadFile("eligible.h")
 	if err != nil {
 		log.Fatal(err)
@@ -37,11 +37,11 @@ func eligibleInGo() []byte {
 	for _, m := range ruleRE.FindAllStringSubmatch(string(rules), -1) {
 		switch m[1] {
 		case "GROUP":
-			groups += fmt.Sprintf("\tconst %s = %s\n", m[2], conditionInGo(m[3]))
+			groups += fmt.Sprintf("\tconst %s = %s\n", m[2], conditionToGo(m[3]))
 		case "KNOWN":
-			known += fmt.Sprintf("\tcase Memory%s:\n\t\tknown = %s\n", toCamelCase(m[2]), conditionInGo(m[3]))
+			known += fmt.Sprintf("\tcase Memory%s:\n\t\tknown = %s\n", toCamelCase(m[2]), conditionToGo(m[3]))
 		case "REASON":
-			conditions += fmt.Sprintf("\tif %s {\n\t\treturn Ineligible%s\n\t}\n", conditionInGo(m[3]), toCamelCase(m[2]))
+			conditions += fmt.Sprintf("\tif %s {\n\t\treturn Ineligible%s\n\t}\n", conditionToGo(m[3]), toCamelCase(m[2]))
 			reasons += fmt.Sprintf("GMT_INELIGIBLE_%s = %d, /* %s */\n", m[2], strings.Count(reasons, "\n"), m[4])
 		}
 	}
@@ -58,8 +58,8 @@ func eligibleInGo() []byte {
 	return b.Bytes()
 }
 
-// conditionInGo turns a condition of C into one of Go.
-func conditionInGo(condition string) string {
+// conditionToGo turns a condition of C into one of Go.
+func conditionToGo(condition string) string {
 	return termRE.ReplaceAllStringFunc(condition, func(term string) string {
 		switch {
 		case term == "~":

@@ -24,15 +24,15 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	writeGenerated("types_linux.go", goSideOfStructs())
-	writeGenerated("enums.go", goSideOfEnums(string(header)))
+	writeGenerated("types_linux.go", generateGoStructs())
+	writeGenerated("enums.go", generateGoEnums(string(header)))
 	kinds, err := parseTables(string(header))
 	if err != nil {
 		log.Fatalf("event.h: %v", err)
 	}
-	writeGenerated("views.go", goSideOfTables(kinds))
-	writeGenerated("eligible.go", eligibleInGo())
-	if err := os.WriteFile("event_access.h", cSideOfTables(kinds), 0o644); err != nil {
+	writeGenerated("views.go", generateGoTables(kinds))
+	writeGenerated("eligible.go", generateGoEligible())
+	if err := os.WriteFile("event_access.h", generateCTables(kinds), 0o644); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -47,8 +47,8 @@ func writeGenerated(name string, source []byte) {
 	}
 }
 
-// goSideOfStructs runs cgo -godefs and gives the enumerated fields of Event their types.
-func goSideOfStructs() []byte {
+// generateGoStructs runs cgo -godefs and gives the enumerated fields of Event their types.
+func generateGoStructs() []byte {
 	objects, err := os.MkdirTemp("", "godefs")
 	if err != nil {
 		log.Fatal(err)
@@ -79,7 +79,7 @@ var (
 	widths  = map[string]string{"kind": "uint16", "sight": "uint16"}
 )
 
-func goSideOfEnums(header string) []byte {
+func generateGoEnums(header string) []byte {
 	var b bytes.Buffer
 	b.WriteString(notice + "package wire\n\nimport \"strconv\"\n")
 	for _, m := range enumRE.FindAllStringSubmatch(header, -1) {

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// goSideOfTables writes the Go side of the tables.
-func goSideOfTables(kinds []kind) []byte {
+// generateGoTables writes the Go side of the tables.
+func generateGoTables(kinds []kind) []byte {
 	var b bytes.Buffer
 	b.WriteString(notice + "package wire\n\nimport \"math\"\n")
 	for i := range kinds {
 		k := &kinds[i]
 		k.writeView(&b)
 		k.writeFieldsStruct(&b)
-		k.writePack(&b)
-		k.writeUnpack(&b)
+		k.writePackMethod(&b)
+		k.writeFieldsMethod(&b)
 	}
 	return b.Bytes()
 }
@@ -35,7 +35,7 @@ func (k *kind) writeView(b *bytes.Buffer) {
 		"func (v %[1]sView) Time() uint64 { return v.e.Time }\n", k.name, k.upper)
 	for i := range k.columns {
 		c := &k.columns[i]
-		fmt.Fprintf(b, "// %s: %s.\n", c.name, c.columnComment())
+		fmt.Fprintf(b, "// %s: %s.\n", c.name, c.meaningWithUnit())
 		if c.where.c == "" {
 			fmt.Fprintf(b, "func (v %sView) %s() %s { return %s }\n", k.name, c.name, c.goType(), c.goExpression())
 			continue
@@ -67,14 +67,14 @@ func (k *kind) writeFieldsStruct(b *bytes.Buffer) {
 	fmt.Fprintf(b, "\n// %sFields are the fields of a %s event.\ntype %sFields struct {\nTime uint64 // ns\n", k.name, k.upper, k.name)
 	for i := range k.columns {
 		c := &k.columns[i]
-		fmt.Fprintf(b, "%s %s // %s\n", c.name, c.goType(), c.columnComment())
+		fmt.Fprintf(b, "%s %s // %s\n", c.name, c.goType(), c.meaningWithUnit())
 	}
 	b.WriteString("}\n")
 }
 
-// writePack writes the method that makes an event of the fields. Columns that share a field are joined by or: the caller
+// writePackMethod writes the method that makes an event of the fields. Columns that share a field are joined by or: the caller
 // sets the one that holds.
-func (k *kind) writePack(b *bytes.Buffer) {
+func (k *kind) writePackMethod(b *bytes.Buffer) {
 	if k.payload == "" {
 		fmt.Fprintf(b, "\n// Event returns the %s event with these fields.\nfunc (f %sFields) Event() Event {\ne := ", k.upper, k.name)
 	} else {
@@ -127,7 +127,7 @@ func (k *kind) writePack(b *bytes.Buffer) {
 	}
 }
 
-func (k *kind) writeUnpack(b *bytes.Buffer) {
+func (k *kind) writeFieldsMethod(b *bytes.Buffer) {
 	fmt.Fprintf(b, "\n// Fields returns all fields of the event.\nfunc (v %[1]sView) Fields() %[1]sFields {\nreturn %[1]sFields{Time: v.e.Time", k.name)
 	for i := range k.columns {
 		fmt.Fprintf(b, ", %[1]s: v.%[1]s()", k.columns[i].name)
@@ -135,8 +135,8 @@ func (k *kind) writeUnpack(b *bytes.Buffer) {
 	b.WriteString("}\n}\n")
 }
 
-// columnComment is the meaning of a column, with its unit when that is one.
-func (c *column) columnComment() string {
+// meaningWithUnit is the meaning of a column, with its unit when that is one.
+func (c *column) meaningWithUnit() string {
 	switch c.typ {
 	case "bytes", "ns", "count":
 		return c.typ + " " + c.meaning
