@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -61,6 +62,18 @@ func measure(t *testing.T, flags []string, program ...string) ([]measuredJSON, s
 	return live, string(result.stderr)
 }
 
+// measureStencil measures stencil, and a run three times as long where this machine's was too short for the first two alternatives,
+// twice at most.
+func measureStencil(t *testing.T, flags []string, iterations int) ([]measuredJSON, string) {
+	t.Helper()
+	for longest := 9 * iterations; ; iterations *= 3 {
+		all, text := measure(t, flags, example("stencil"), itoa(iterations), "256K")
+		if iterations == longest || !slices.ContainsFunc(all[:min(2, len(all))], func(m measuredJSON) bool { return m.Blocks < 32 }) {
+			return all, text
+		}
+	}
+}
+
 // TestExperimentInTheRunningProgram: parts of a run are served without the pool, and the answer has an interval that makes sense.
 func TestExperimentInTheRunningProgram(t *testing.T) {
 	t.Parallel()
@@ -71,7 +84,7 @@ func TestExperimentInTheRunningProgram(t *testing.T) {
 		{[]string{"--measure", "--measure-until", "0.1"}, "none", "without the pool, but watched"},
 		{[]string{"--policy", "none", "--measure=futhark"}, "futhark", "with futhark"},
 	} {
-		all, text := measure(t, c.flags, example("stencil"), "20000", "256K")
+		all, text := measureStencil(t, c.flags, 20_000)
 		if len(all) != 1 {
 			t.Errorf("%v: %+v\n%s", c.flags, all, text)
 			continue
@@ -110,7 +123,7 @@ func TestNothingMeasured(t *testing.T) {
 // TestSeveralAlternatives: each has its turn and its result, in which order the user named them.
 func TestSeveralAlternatives(t *testing.T) {
 	t.Parallel()
-	all, text := measure(t, []string{"--measure=none,slab,max_age=5s", "--measure-until", "50"}, example("stencil"), "50000", "256K")
+	all, text := measureStencil(t, []string{"--measure=none,slab,max_age=5s", "--measure-until", "50"}, 50_000)
 	if len(all) != 3 || all[0].Alternative != "none" || all[1].Alternative != "slab" || all[2].Alternative != "futhark,max_age=5" || all[0].Blocks < 32 || all[1].Blocks < 32 {
 		t.Errorf("%+v\n%s", all, text)
 	}
