@@ -400,7 +400,7 @@ func TestManyProcessesInASmallTerminal(t *testing.T) {
 	dir := t.TempDir()
 	// The driver keeps the compiled kernels: they are not compiled 24 times below.
 	run(t, command{args: []string{fault("reader")}, stdin: bytes.NewReader(make([]byte, 64<<10))})
-	term := openTerminal(t, 60, 20)
+	term := openTerminal(t, 64, 20) // at 60 columns a pid of six digits finds no room
 	script := filepath.Join(dir, "crowd")
 	// After its first buffer each waits for more input: that many working would starve each other and the dashboard.
 	const crowd = "for i in $(seq 24); do { head -c 64K /dev/zero; exec sleep 1000; } | %s -t & done; wait\n"
