@@ -375,6 +375,65 @@ func TestMemoryBesideBuffersEnds(t *testing.T) {
 	}
 }
 
+// lasting judges a run of a minute and returns what its list then has of a title, nil if nothing.
+func lasting(change func(*stats.Snapshot), title string) *Diagnosis {
+	l := Live{}
+	for seconds := uint64(57); seconds <= 60; seconds++ {
+		s := quiet(seconds)
+		change(s)
+		l.Update(s)
+	}
+	return titled(&l, title)
+}
+
+func TestBlockingReadsLive(t *testing.T) {
+	const title = "blocking read inside the loop"
+	for name, c := range map[string]struct {
+		change func(s *stats.Snapshot, site *stats.TransferSite)
+		want   bool
+	}{
+		"a tenth of the time": {func(*stats.Snapshot, *stats.TransferSite) {}, true},
+		"less":                {func(_ *stats.Snapshot, site *stats.TransferSite) { site.NS = 5 * second }, false},
+		"seven waits":         {func(_ *stats.Snapshot, site *stats.TransferSite) { site.Waits = roundsLeast - 1 }, false},
+		"writes":              {func(_ *stats.Snapshot, site *stats.TransferSite) { site.Command = wire.CommandWrite }, false},
+		"sites of creates":    {func(s *stats.Snapshot, _ *stats.TransferSite) { s.Transfers.OwnSites = false }, false},
+		"the run is over":     {func(s *stats.Snapshot, _ *stats.TransferSite) { s.Processes[0].State = stats.Exited }, false},
+	} {
+		d := lasting(func(s *stats.Snapshot) {
+			site := stats.TransferSite{Name: "a.c:1 a", Command: wire.CommandRead, Flow: stats.Flow{
+				Calls: 20, Blocking: 10, TimedBytes: 5 << 20, NS: 6 * second, Waits: roundsLeast,
+			}}
+			s.Transfers.OwnSites = true
+			c.change(s, &site)
+			s.Transfers.Sites = []stats.TransferSite{{Name: "b.c:1 b", Command: wire.CommandRead}, site}
+		}, title)
+		if (d != nil) != c.want || c.want && (d.Tag != "a.c:1 a" || !strings.HasPrefix(d.Text, "10 calls, 5.00 MiB in all, 6s")) {
+			t.Errorf("%s: %+v", name, d)
+		}
+	}
+}
+
+func TestLongUnusedLive(t *testing.T) {
+	for name, c := range map[string]struct {
+		bytes uint64
+		state stats.State
+		want  bool
+	}{
+		"much":            {64 << 20, stats.Running, true},
+		"little":          {4 << 20, stats.Running, false}, // less than a tenth of what is in use
+		"the run is over": {64 << 20, stats.Exited, false},
+	} {
+		d := lasting(func(s *stats.Snapshot) {
+			s.Processes[0].State = c.state
+			s.Totals.InUse, s.Totals.Requested, s.Totals.PeakInUse = 100<<20, 100<<20, 100<<20
+			s.LongUnused = stats.LongUnused{Site: "a.c:1 a", Bytes: c.bytes, Buffers: 2, NS: 23 * second}
+		}, "memory is held without use")
+		if (d != nil) != c.want || c.want && !strings.HasPrefix(d.Text, "no command has used 2 buffers of a.c:1 a, 64.0 MiB in all, for 23s") {
+			t.Errorf("%s: %+v", name, d)
+		}
+	}
+}
+
 // TestContentsReturnLive: where commands are events, the list says what moves between devices and back.
 func TestContentsReturnLive(t *testing.T) {
 	for again, want := range map[uint64]bool{movesLeast: true, movesLeast - 1: false} {

@@ -116,6 +116,19 @@ func findHeldTooLong(e *Evidence) (Diagnosis, bool) {
 	}, true
 }
 
+// findLongUnused finds memory of a run that goes on which no command has used for long, though others ran.
+func findLongUnused(e *Evidence) (Diagnosis, bool) {
+	u := &e.Run.LongUnused
+	if e.State != GoesOn || float64(u.Bytes) < max(lagShare*float64(e.Memory.InUse), lagBytes) || !e.isSizeWorthwhile(float64(u.Bytes)) {
+		return Diagnosis{}, false
+	}
+	return Diagnosis{
+		Severity: Advice, Title: "memory is held without use", Tag: u.Site, Share: shareOfWhole(u.Bytes, e.Memory.InUse),
+		Text: fmt.Sprintf("no command has used %s of %s, %s in all, for %s, though others ran: release what is not used again",
+			units.Count(u.Buffers, e.memoryNoun()), u.Site, units.FormatLong(u.Bytes), units.Duration(u.NS)),
+	}, true
+}
+
 // findHiddenCallers finds a function that creates much of the memory for several callers.
 func findHiddenCallers(e *Evidence) (Diagnosis, bool) {
 	h := &e.Whole.Hidden

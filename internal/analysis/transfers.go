@@ -7,6 +7,7 @@ import (
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/stats"
 	"codeberg.org/gpumemtop/gpumemtop/internal/units"
+	"codeberg.org/gpumemtop/gpumemtop/internal/wire"
 )
 
 // Thresholds of findings about transfers.
@@ -238,6 +239,26 @@ func transferRule(kind TransferKind) func(*Evidence) (Diagnosis, bool) {
 		}
 		return d, true
 	}
+}
+
+// findBlockingReads finds the call site whose reads keep a run that goes on waiting for earlier commands the longest.
+func findBlockingReads(e *Evidence) (Diagnosis, bool) {
+	t := &e.Run.Transfers
+	if e.State != GoesOn || !t.OwnSites {
+		return Diagnosis{}, false
+	}
+	for i := range t.Sites { // the most time first
+		s := &t.Sites[i]
+		share := shareOfWhole(s.NS, e.Length)
+		if s.Command != wire.CommandRead || s.Waits < roundsLeast || share < blockingShare {
+			continue
+		}
+		f := TransferFinding{Kind: Blocking, Name: s.Name, Count: s.Blocking, Bytes: s.TimedBytes, NS: s.NS, Advice: transferAdvice[Blocking], Certain: true}
+		d := Diagnosis{Severity: Advice, Title: string(Blocking), Tag: s.Name, Share: share, Text: f.findingText(e)}
+		e.downgradeIfEventsLost(&d, "commands in between", string(Blocking)+", perhaps")
+		return d, true
+	}
+	return Diagnosis{}, false
 }
 
 // largestUnreported returns the largest finding of a kind whose calls no larger finding is about; nil: there is none.

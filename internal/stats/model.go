@@ -76,6 +76,7 @@ type Model struct {
 	limits      limits
 	policies    policies
 	notices     notices
+	unused      unusedMemory
 	measured    measure.Follower
 
 	recording Recording

@@ -70,6 +70,7 @@ type process struct {
 	spill     processSpill
 	waits     waits
 	devicesOf queueDevices
+	queued    bool // its latest command did not block
 
 	kept struct { // the figures before its memory left the heap
 		sites  []siteFigures

@@ -27,6 +27,7 @@ func (m *Model) Snapshot() *Snapshot {
 		Device:        m.processes.device.Device,
 		Totals:        m.totals.makeTotals(free),
 		IdleSince:     m.mostlyIdleSince(free, m.heap.Now()),
+		LongUnused:    m.findLongUnused(m.heap.Now()),
 		Window:        m.totals.run.window.ratesOfFullSlots(),
 		History:       m.totals.run.history.listSamples(),
 		Minute:        m.totals.minute.listSamples(),

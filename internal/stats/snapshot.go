@@ -33,6 +33,7 @@ type Snapshot struct {
 	Processes     []Process
 	Totals        Totals
 	IdleSince     uint64       // since when more than half of the peak in use is idle, or longer; 0: less is
+	LongUnused    LongUnused   // as far as commands are known
 	Window        Rates        // over the last second
 	Minute        []Sample     // the last minute, one for each 100 ms, oldest first
 	History       []Sample     // evenly spaced, oldest first, at most HistoryMax

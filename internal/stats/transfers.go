@@ -59,6 +59,7 @@ type Flow struct {
 	Cold          uint64 `json:"cold_pages"`      // of these, not in memory
 	Looks         uint64 `json:"-"`               // reads whose pages were looked at
 	Again         uint64 `json:"-"`               // of Between: calls on a device that had the contents before
+	Waits         uint64 `json:"-"`               // of Blocking: those with a command of the process before them that did not block
 }
 
 // BytesPerSecond returns bytes per second of what the device measured, or else of what was timed, 0 when nothing was.
@@ -91,6 +92,7 @@ func (f *Flow) AddFlow(o *Flow) {
 	f.Cold += o.Cold
 	f.Looks += o.Looks
 	f.Again += o.Again
+	f.Waits += o.Waits
 }
 
 // Transfers are the commands, and the creates, that moved memory.
@@ -206,6 +208,8 @@ type transferKey[S comparable] struct {
 // countUse counts a USE, if its command moves memory.
 func (t *transfers) countUse(p *process, r *wire.Record) {
 	u := r.AsUse()
+	waits := p.queued && u.Duration() > 0
+	p.queued = u.Duration() == 0
 	direction, moves := DirectionOf(u.Command())
 	// of undefined contents, or unknown memory
 	if !moves || t.sides.IsSecondSide(r) || u.Command() == wire.CommandMigrate && u.Bytes() == 0 {
@@ -214,6 +218,9 @@ func (t *transfers) countUse(p *process, r *wire.Record) {
 	flow := Flow{Calls: 1, Bytes: u.Bytes()}
 	if u.Duration() > 0 {
 		flow.Blocking, flow.TimedBytes, flow.NS = 1, u.Bytes(), uint64(u.Duration())
+	}
+	if waits {
+		flow.Waits = 1
 	}
 	tag := u.Tag()
 	if more, known := t.sides.TransferOf(r); known {

@@ -51,6 +51,20 @@ func TestTransfersCount(t *testing.T) {
 	}
 }
 
+// TestReadsThatWait: a read that blocks waits where the process had queued a command before it.
+func TestReadsThatWait(t *testing.T) {
+	s := newStream(Options{})
+	s.miss(1, 1, 1000, 1000, 3)
+	read := wire.UseFields{Command: wire.CommandRead, Reads: true, Object: 1, Bytes: 50, Tag: 3, Duration: 300}
+	s.move(read, wire.TransferFields{Site: 9})
+	s.uses(1, 1)
+	s.move(read, wire.TransferFields{Site: 9})
+	s.move(read, wire.TransferFields{Site: 9})
+	if f := s.Snapshot().Transfers.Sites[0].Flow; f.Waits != 1 || f.Blocking != 3 {
+		t.Errorf("%+v, want one wait in three blocking calls", f)
+	}
+}
+
 // What a device measured gives the speed, and adds no call.
 func TestProfiledTransfers(t *testing.T) {
 	s := newStream(Options{})

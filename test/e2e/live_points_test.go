@@ -75,6 +75,12 @@ func (j *judged) points(t *testing.T, words []string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "x.gmt")
 	run(t, command{args: append(append([]string{gpumemtop(), "record", "-o", file, "--policy", j.policy}, j.flags...), words...)})
+	return livePoints(t, file, slowed)
+}
+
+// livePoints returns the titles that the list had at any time of a recording, when it is looked at in a way.
+func livePoints(t *testing.T, file string, play func(*testing.T, *recording.Reader, func(*stats.Snapshot))) string {
+	t.Helper()
 	reader, err := recording.Open(file)
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +88,7 @@ func (j *judged) points(t *testing.T, words []string) string {
 	defer reader.Close() //nolint:errcheck // only read
 	titles := map[string]bool{}
 	live := analysis.Live{}
-	slowed(t, reader, func(s *stats.Snapshot) {
+	play(t, reader, func(s *stats.Snapshot) {
 		live.Update(s)
 		for i := range live.Points {
 			titles[live.Points[i].Title] = true
@@ -93,6 +99,21 @@ func (j *judged) points(t *testing.T, words []string) string {
 		list = append(list, title)
 	}
 	return strings.Join(list, "\n")
+}
+
+// asItWas looks at a recording each second.
+func asItWas(t *testing.T, reader *recording.Reader, look func(*stats.Snapshot)) {
+	t.Helper()
+	list, header := records.ReadAll(t, reader), reader.Header()
+	due := list[0].Time
+	m := stats.New(stats.Options{Policy: header.Policy, Limits: stats.PolicyLimits(header.Policy, header.Limits), Started: due})
+	for i := range list {
+		for ; due < list[i].Time; due += 1e9 {
+			m.AdvanceTime(due)
+			look(m.PublishSnapshot())
+		}
+		m.Apply(&list[i])
+	}
 }
 
 // slowed looks at a recording whose program is made to take its time, evenly, whatever else the machine did: each second, and before

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -105,6 +106,8 @@ var otherJudgements = map[string]string{
 	"findMemoryBesideBuffers": "TestMemoryBesideBuffers",
 	"findHarmfulLimit":        "TestLivePointsHavePrograms", // and these two need a slow driver: they have unit tests
 	"findIdlePool":            "TestLivePointsHavePrograms",
+	"findLongUnused":          "TestDashboardFindsFiveFaults",
+	"findBlockingReads":       "TestDashboardFindsFiveFaults",
 	"findWorstMissSite":       "TestLiveMissesAreRecent", "findLeadingGhost": "TestLiveMemory",
 	"findBetterPolicy": "TestPolicyMisses", "findWorseChange": "TestChangesThatMakeItWorse", // these need ghosts and a user: likewise
 }
@@ -186,6 +189,33 @@ func TestDemoFindsFiveFaults(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The dashboard shows each of the demo's five faults while it runs, and none of two of them where all memory is used again and again
+// and no read blocks for long.
+func TestDashboardFindsFiveFaults(t *testing.T) {
+	t.Parallel()
+	shown := func(words ...string) string {
+		file := filepath.Join(t.TempDir(), "x.gmt")
+		args := []string{gpumemtop(), "record", "-f", "-o", file, "--device-memory", "256M", "--max-cached", "4M"}
+		if r := run(t, command{args: append(args, words...)}); r.code != 0 {
+			t.Fatalf("%v: %s\n%s", words, r, r.stderr)
+		}
+		return livePoints(t, file, asItWas)
+	}
+	idle, blocking := "memory is held without use", "blocking read inside the loop"
+	retry(t, func() string {
+		titles := shown(example("photos"), "180")
+		for _, title := range []string{"failed (-61)", "memory grows", idle, blocking, "max_cached_bytes bites"} {
+			if !strings.Contains(titles, title) {
+				return fmt.Sprintf("no %q among\n%s", title, titles)
+			}
+		}
+		return ""
+	})
+	if titles := shown(example("frag"), "240", "16M"); strings.Contains(titles, idle) || strings.Contains(titles, blocking) {
+		t.Errorf("a false alarm: %s", titles)
 	}
 }
 
