@@ -34,7 +34,7 @@ func digestOf(parts ...any) string {
 // store is the folder of intermediate and final results. All workers see it. Files appear in it complete.
 type store string
 
-// readJSON fills value from a file of JSON. It reports whether there is one that can be read.
+// readJSON fills value from a JSON file, and reports whether it could read it.
 func (s store) readJSON(ctx context.Context, name string, value any) bool {
 	text, err := readFile(ctx, s.pathOf(name))
 	return err == nil && json.Unmarshal(text, value) == nil

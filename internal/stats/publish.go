@@ -118,7 +118,7 @@ func (m *Model) Fragmentation() float64 {
 // CallSiteCount returns the number of call sites. A site counts once for each of its processes.
 func (m *Model) CallSiteCount() int { return m.sites.count }
 
-// PublishSnapshot builds a snapshot and makes it the one that Published returns.
+// PublishSnapshot builds a snapshot, which Published returns from then on.
 func (m *Model) PublishSnapshot() *Snapshot {
 	s := m.Snapshot()
 	m.published.Store(s)

@@ -336,7 +336,7 @@ TEST(memory_with_callbacks_and_memory_that_is_mapped_is_given_back)
 }
 
 #ifndef __SANITIZE_THREAD__ /* which has an open of its own */
-static char meminfo[] = "/tmp/gmt-meminfo.XXXXXX"; /* read in place of the kernel's */
+static char meminfo[] = "/tmp/gmt-meminfo.XXXXXX"; /* open() below gives it for /proc/meminfo, so that a test says how much memory is free */
 static _Atomic int looks;
 
 GMT_HOOK int open(const char *path, int flags, ...);

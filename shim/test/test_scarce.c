@@ -147,7 +147,7 @@ static void work(long some, bool early)
 	EQUAL(destroyed, wanted);
 }
 
-/* Each allocation of the shim is the first that fails once: what it has no room to note goes to the driver as it is. */
+/* The n-th allocation of the shim fails, and all after it, for each n. What the shim cannot note goes to the driver as it is. */
 static void goes_short(struct options options, bool early)
 {
 	Dl_info in;

@@ -45,7 +45,7 @@ func (w *world) createSubAlloc(p *process) {
 	w.maybeAddGauge(p)
 }
 
-// releaseOrCoolSubAlloc releases a part, or cools one that was released.
+// releaseOrCoolSubAlloc draws a part: it is released, or its cooling ends.
 func (w *world) releaseOrCoolSubAlloc(p *process) {
 	if len(p.parts) == 0 {
 		return
