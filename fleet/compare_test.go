@@ -37,7 +37,7 @@ func fillLake(t *testing.T, dir string, runs int) {
 	}
 }
 
-// TestMemoryOfARun: at most 250 bytes of a run stay in memory while builds are compared: with what the collector has not freed yet, 500.
+// TestMemoryOfARun: at most 125 bytes of a run stay in memory while builds are compared: with what the collector has not freed yet, 250.
 func TestMemoryOfARun(t *testing.T) {
 	const n = 20_000
 	dir := filepath.Join(t.TempDir(), "lake")
@@ -68,7 +68,7 @@ func TestMemoryOfARun(t *testing.T) {
 		t.Fatalf("%+v, %v", b, err)
 	}
 	used := int64(after.HeapAlloc-before.HeapAlloc) / n
-	if t.Logf("%d bytes a run", used); used < 50 || used > 250 {
-		t.Errorf("%d bytes for each of %d runs, want some, and 250 at most", used, n)
+	if t.Logf("%d bytes a run", used); used < 25 || used > 125 {
+		t.Errorf("%d bytes for each of %d runs, want some, and 125 at most", used, n)
 	}
 }

@@ -6,11 +6,10 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
+	"sort"
 	"strings"
 
 	"codeberg.org/gpumemtop/gpumemtop/internal/figures"
-	"codeberg.org/gpumemtop/gpumemtop/internal/units"
 )
 
 // BuildRun is a run of a program, with columns of the table runs of a lake.
@@ -116,41 +115,42 @@ type Table[T any] func(take func(row *T, part string)) error
 // twice, the second time for the figures of those that are compared.
 func CompareBuilds(runs Table[BuildRun], sites Table[BuildSite], base, head string) (*Builds, error) {
 	var all []candidate
-	known, ranks := map[[3]string]*BuildRun{}, map[rankedJob]map[string]bool{}
+	known := map[[3]string]*BuildRun{}
 	err := runs(func(r *BuildRun, _ string) {
 		name := [3]string{r.App, r.Revision, r.Build}
 		if known[name] == nil {
 			known[name] = &BuildRun{App: r.App, Revision: r.Revision, Build: r.Build}
 		}
 		all = append(all, candidate{known[name], r.Started, len(all)})
-		if r.isBuildNamed(head) {
-			noteRank(ranks, r)
-		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(b.started, a.started) })
+	slices.SortFunc(all, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(b.started, a.started), a.row-b.row)
+	})
 	for _, name := range []string{base, head} {
 		if name != "" && !slices.ContainsFunc(all, func(c candidate) bool { return c.build.isBuildNamed(name) }) {
 			return nil, fmt.Errorf("no run has the revision or build %s: the latest are %s", name, strings.Join(buildsOfRuns(all, 5), ", "))
 		}
 	}
-	apps := map[string][]candidate{}
-	for _, c := range all {
-		if c.build.buildName() != "" {
-			apps[c.build.App] = append(apps[c.build.App], c)
-		}
-	}
-	b, rows := &Builds{Missing: missingRanks(ranks)}, map[int]*BuildRun{}
-	for _, app := range slices.Sorted(maps.Keys(apps)) {
-		if before, after := runsOfBothBuilds(apps[app], base, head); len(before) > 0 && len(after) > 0 {
+	all = slices.DeleteFunc(all, func(c candidate) bool { return c.build.buildName() == "" })
+	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(a.build.App, b.build.App) })
+	b, rows, latest := &Builds{}, map[int]*BuildRun{}, map[string]string{}
+	for len(all) > 0 {
+		app := all[0].build.App
+		latest[app] = all[0].build.buildName()
+		n := sort.Search(len(all), func(i int) bool { return all[i].build.App > app })
+		if before, after := runsOfBothBuilds(all[:n], base, head); len(before) > 0 && len(after) > 0 {
 			p := Program{App: app, Base: buildsOfRuns(before, buildsBefore), Head: buildsOfRuns(after, buildsBefore), BaseRuns: len(before), HeadRuns: len(after)}
 			p.before, p.after = addRowsOfRuns(before, rows), addRowsOfRuns(after, rows)
 			b.Programs = append(b.Programs, p)
 		}
+		all = all[n:]
 	}
-	return b, b.readAndCompareRuns(runs, sites, rows)
+	return b, b.readAndCompareRuns(runs, sites, rows, func(r *BuildRun) bool {
+		return head != "" && r.isBuildNamed(head) || head == "" && r.buildName() == latest[r.App]
+	})
 }
 
 // addRowsOfRuns returns rows for the figures of runs, and adds them to all.
@@ -162,15 +162,19 @@ func addRowsOfRuns(runs []candidate, all map[int]*BuildRun) (list []*BuildRun) {
 	return list
 }
 
-// readAndCompareRuns fills the rows that are compared, and compares them.
-func (b *Builds) readAndCompareRuns(runs Table[BuildRun], sites Table[BuildSite], rows map[int]*BuildRun) error {
-	at, atSites := 0, map[string]map[string]*BuildSite{}
+// readAndCompareRuns fills the rows that are compared, and compares them. isHead says whose ranks count.
+func (b *Builds) readAndCompareRuns(runs Table[BuildRun], sites Table[BuildSite], rows map[int]*BuildRun, isHead func(*BuildRun) bool) error {
+	at, atSites, ranks := 0, map[string]map[string]*BuildSite{}, presentRanks{}
 	err := runs(func(r *BuildRun, _ string) {
+		if isHead(r) {
+			ranks.note(r)
+		}
 		if row := rows[at]; row != nil {
 			*row, atSites[r.Run] = *r, map[string]*BuildSite{}
 		}
 		at++
 	})
+	b.Missing = ranks.missing()
 	if err == nil {
 		err = sites(func(s *BuildSite, _ string) {
 			if of := atSites[s.Run]; of != nil {
@@ -329,51 +333,4 @@ func (b *Builds) CountIncreases() (n int) {
 		}
 	}
 	return n
-}
-
-type rankedJob struct{ app, job, size string }
-
-// noteRank adds the rank of a run to those of its job that left something.
-func noteRank(ranks map[rankedJob]map[string]bool, r *BuildRun) {
-	if size, err := strconv.Atoi(r.Size); err != nil || size < 2 || size > ranksMost || r.Job == "" {
-		return
-	}
-	of := rankedJob{r.App, r.Job, r.Size}
-	if ranks[of] == nil {
-		ranks[of] = map[string]bool{}
-	}
-	ranks[of][r.Rank] = true
-}
-
-// missingRanks names ranks that left nothing where other ranks of their job left recordings.
-func missingRanks(ranks map[rankedJob]map[string]bool) (list []string) {
-	for of, there := range ranks {
-		size, _ := strconv.Atoi(of.size)
-		var missing []string
-		for rank := range size {
-			if !there[strconv.Itoa(rank)] {
-				missing = append(missing, strconv.Itoa(rank))
-			}
-		}
-		if len(missing) > 0 {
-			list = append(list, fmt.Sprintf("%s, job %s: %s of %s left nothing", of.app, of.job, ranksText(missing), of.size))
-		}
-	}
-	slices.Sort(list)
-	return list
-}
-
-const ranksMost = 1 << 20 // of a job
-
-func ranksText(ranks []string) string {
-	word := "ranks "
-	if len(ranks) == 1 {
-		word = "rank "
-	}
-	shown, left := units.KeepFirst(ranks, 10)
-	text := word + strings.Join(shown, ", ")
-	if left > 0 {
-		text += fmt.Sprintf(" and %d more", left)
-	}
-	return text
 }

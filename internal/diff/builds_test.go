@@ -124,8 +124,16 @@ func TestMissingRanks(t *testing.T) {
 	for _, rank := range []string{"0", "1"} {
 		runs = append(runs, BuildRun{App: "whole", Revision: "r1", Job: "10", Rank: rank, Size: "2"})
 	}
+	// Not those of an earlier build, nor ranks that no job can have.
+	for i, rank := range []string{"0", "64", "x", ""} {
+		runs = append(runs, BuildRun{App: "mpi", Revision: "r0", Job: fmt.Sprint(i), Rank: rank, Size: "64", Started: -1})
+	}
 	b, err := CompareBuilds(each(runs), each[BuildSite](nil), "", "")
 	if want := []string{"mpi, job 9: rank 17 of 64 left nothing"}; err != nil || !slices.Equal(b.Missing, want) {
+		t.Errorf("%q, %v", b.Missing, err)
+	}
+	b, err = CompareBuilds(each(runs), each[BuildSite](nil), "r1", "r0")
+	if want := []string{"mpi, job 0: ranks 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 53 more of 64 left nothing"}; err != nil || !slices.Equal(b.Missing, want) {
 		t.Errorf("%q, %v", b.Missing, err)
 	}
 }

@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -92,11 +93,11 @@ func EachRow[T any](c *Contents, table string, run func(*T) string, take func(ro
 	for _, commit := range c.parts { // it is an error if one was compacted meanwhile
 		files = append(files, commit+"/"+table+".parquet")
 	}
-	for _, file := range files {
-		part, commit := partAndCommitOf(table, file)
+	for i, file := range files {
+		part, _ := partAndCommitOf(table, file)
 		err := eachRowOfFile(c.lake, file, func(row *T) {
 			id := run(row)
-			if last, known := c.last[id[:max(strings.LastIndexByte(id, '-'), 0)]]; known && last == commit {
+			if last, known := c.last[keyOfRecording(id[:max(strings.LastIndexByte(id, '-'), 0)])]; known && int(last) == max(i-old, -1) {
 				take(row, part)
 			}
 		})
@@ -135,8 +136,16 @@ type Contents struct {
 	parts []string // commits, in their order
 	old   int      // files from before commits
 	files int
-	rows  int               // in the tables of runs
-	last  map[string]string // the last commit of each recording; empty: a file from before commits
+	rows  int                    // in the tables of runs
+	last  map[recordingKey]int32 // the last of parts with each recording; -1: a file from before commits
+}
+
+// recordingKey stands for the id of a recording: a lake of a million has the ids in 32 MB instead of 100.
+type recordingKey [16]byte
+
+func keyOfRecording(id string) recordingKey {
+	sum := sha256.Sum256([]byte(id))
+	return recordingKey(sum[:16])
 }
 
 // partAndCommitOf returns the part of a path that one writer's files share, and their commit if there is one.
@@ -165,7 +174,7 @@ func (r *runKey) runID() string { return r.Run }
 
 // readRecordings reads which recordings the lake has.
 func (c *Contents) readRecordings() error {
-	c.last = map[string]string{}
+	c.last = map[recordingKey]int32{}
 	var files []string
 	files, c.old = c.lake.filesOfTable(Runs)
 	c.files = len(lakeNames) * len(files)
@@ -175,7 +184,7 @@ func (c *Contents) readRecordings() error {
 			c.parts = append(c.parts, commit)
 		}
 		err := eachRowOfFile(c.lake, file, func(r *runKey) {
-			c.last[r.Recording] = commit
+			c.last[keyOfRecording(r.Recording)] = int32(len(c.parts) - 1)
 			c.rows++
 		})
 		if err != nil {
