@@ -300,6 +300,9 @@ $(TEST_FOLDERS:%=bin/test/%) $(TEST_FOLDERS:%=bin/test/%-buffers):
 # --- installing -----------------------------------------------------------------------------------------------------
 
 PREFIX ?= /usr/local
+ifneq ($(filter install uninstall,$(MAKECMDGOALS)),)
+$(if $(PREFIX),,$(error PREFIX is empty: make install PREFIX=/usr/local, or leave it out))
+endif
 SHARE := $(DESTDIR)$(PREFIX)/share
 COMPLETIONS := $(SHARE)/bash-completion/completions/gpumemtop $(SHARE)/zsh/site-functions/_gpumemtop \
 	$(SHARE)/fish/vendor_completions.d/gpumemtop.fish
@@ -307,7 +310,6 @@ COMPLETIONS := $(SHARE)/bash-completion/completions/gpumemtop $(SHARE)/zsh/site-
 # The libraries that go into programs are in the binary.
 .PHONY: install
 install: bin/gpumemtop
-	@[ -n "$(PREFIX)" ] || { echo "PREFIX is empty: make install PREFIX=/usr/local, or leave it out" >&2; exit 1; }
 	install -D -m 755 bin/gpumemtop "$(DESTDIR)$(PREFIX)/bin/gpumemtop"
 	install -D -m 644 LICENSE "$(SHARE)/doc/gpumemtop/LICENSE"
 	install -m 644 monitoring/grafana.json monitoring/alerts.yml monitoring/lake.sql "$(SHARE)/doc/gpumemtop"

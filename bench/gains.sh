@@ -53,7 +53,7 @@ row() {
 	read -r -d '' -a command <<< "${programs[$2]}" || true # it fails at the end of the text, and has read it
 	rm -f "$work"/*.time
 	if ! "${command[@]}" < /dev/null > "$work/expected" 2> /dev/null; then # this run also fills the driver's caches
-		echo "| $2 | $1 | fails without gpumemtop | | | | | |"
+		echo "| $2 | $1 | fails without gpumemtop | | | | |"
 		return
 	fi
 	for ((run = 0; run < runs; run++)); do
@@ -67,7 +67,7 @@ row() {
 	for mode in futhark slab arena auto; do
 		cells+=" | $(least "$work/$mode.time") s, $(peak "$work/$mode.json" peak_reserved)"
 	done
-	echo "| $2 | $1 | $cells | $("$gpumemtop" tune --budget 5s "$work/run.gmt" | sed -n 's/^recommended: //p; s/^nothing.*/none/p' | head -1) |"
+	echo "| $2 | $1 | $cells |"
 	"$gpumemtop" report "$work/run.gmt" | sed -n '/^FINDINGS/,/^$/p' | sed '1d; s/^/<!-- /; s/$/ -->/' | head -4 >&2
 }
 
@@ -75,8 +75,8 @@ g++ -O1 -w -DCL_TARGET_OPENCL_VERSION=120 "$root"/bench/gains/solver.cpp -o "$wo
 g++ -O1 -w -DCL_TARGET_OPENCL_VERSION=120 "$root"/bench/gains/sort.cpp -o "$work/sort" -lOpenCL
 ffmpeg -v error -nostdin -f lavfi -i testsrc2=size=2400x1600 -frames:v 1 "$work/picture.png"
 [ $# -gt 0 ] || set -- arrays arrays-large umat umat-large solver sort ffmpeg xdot copy gemm hashcat darktable
-echo "| program | driver | bare | futhark | slab | arena | auto | tune |"
-echo "|---|---|---|---|---|---|---|---|"
+echo "| program | driver | bare | futhark | slab | arena | auto |"
+echo "|---|---|---|---|---|---|---|"
 for driver in ${DRIVERS:-pocl rusticl}; do
 	export OCL_ICD_VENDORS=/etc/OpenCL/vendors/$driver.icd
 	for program in "$@"; do

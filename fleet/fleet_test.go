@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -447,5 +448,22 @@ func TestSharedNamesTheFirst(t *testing.T) {
 	got := r.Shared
 	if len(got) != 1 || got[0].Path != "2.gmt" || got[0].Recordings != 2 || got[0].Count != 6 || got[0].Bytes != 192 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestTitlesAreAlike: what recordings show in different numbers is one finding.
+func TestTitlesAreAlike(t *testing.T) {
+	r := newReported("app")
+	for i, title := range []string{"1 buffer never released", "23 buffers never released", "1 SVM allocation never released", "2 SVM allocations never released",
+		"create of a buffer of 512.0 MiB failed", "create of a buffer of 4 B failed", "a.c:1 f hits 5.4 %", "a.c:1 f hits 99 %", "pow2 makes no sub-allocations"} {
+		r.addRecording(&entry{Path: fmt.Sprint(i)}, &outcome{Diagnoses: []analysis.Diagnosis{{Title: title, Tag: "a.c:1 f"}}})
+	}
+	want := []string{"N buffers never released 2", "N SVM allocations never released 2", "create of a buffer of N failed 2", "a.c:1 f hits N 2", "pow2 makes no sub-allocations 1"}
+	var got []string
+	for _, s := range r.Shared {
+		got = append(got, fmt.Sprint(s.What, " ", s.Recordings))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

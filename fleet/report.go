@@ -3,7 +3,9 @@ package main
 import (
 	"cmp"
 	"context"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
@@ -77,7 +79,7 @@ type spread struct {
 // shared is a finding, leak or diagnosis that several recordings of a program show.
 type shared struct {
 	Kind       string `json:"kind"` // of a mistake; "leak", "diagnosis"
-	What       string `json:"what"` // function of a mistake, title of a diagnosis
+	What       string `json:"what"` // function of a mistake; title of a diagnosis, with N for figures
 	Tag        string `json:"tag"`  // call site
 	Recordings int    `json:"recordings"`
 	Count      uint64 `json:"count"` // times, or buffers
@@ -171,8 +173,23 @@ func (f *outcome) eachSharedFinding(take func(shared)) {
 	}
 	for i := range f.Diagnoses {
 		d := &f.Diagnoses[i]
-		take(shared{Kind: "diagnosis", What: d.Title, Tag: d.Tag, Count: 1})
+		take(shared{Kind: "diagnosis", What: titleWithoutFigures(d.Title, d.Tag), Tag: d.Tag, Count: 1})
 	}
+}
+
+var (
+	oneObject = regexp.MustCompile(`(^| )1 ((?:\w+ )?(?:buffer|image|allocation|object))\b`)
+	figure    = regexp.MustCompile(`(^| )\d[\d.,]*( (B|[KMGT]iB|%))?`)
+)
+
+// titleWithoutFigures makes titles equal that differ by their figures alone. A call site at the beginning keeps its line.
+func titleWithoutFigures(title, tag string) string {
+	rest, cut := strings.CutPrefix(title, tag)
+	rest = figure.ReplaceAllString(oneObject.ReplaceAllString(rest, "${1}1 ${2}s"), "${1}N")
+	if cut {
+		return tag + rest
+	}
+	return rest
 }
 
 func (s *spread) addBytes(bytes uint64, e *entry) {

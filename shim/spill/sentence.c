@@ -43,7 +43,7 @@ static void append_account(struct text *text, const struct gmt_spill_account *ac
 		all += account->bytes[i];
 	if (!all)
 		return;
-	append_text(text, ", of which %.1f MiB cannot go to the host now", MEBI(all));
+	append_text(text, "; %.1f MiB of what it holds cannot go to the host now", MEBI(all));
 	const char *mark = ": ";
 	for (int i = GMT_SPILL_RUNNING; i < GMT_SPILL_WHYS; i++)
 		if (account->bytes[i]) {

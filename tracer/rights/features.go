@@ -205,7 +205,11 @@ func (x *examination) checkLifecycle() {
 // addVisibilityFeatures reports what limits the visible processes, and what looks like a limit and is none.
 func (x *examination) addVisibilityFeatures() {
 	if !x.isInitialNamespace("pid", initialProcesses) {
-		x.addFeature(Feature{FeatureNamespace, No, "this is a pid namespace: processes outside of it are not visible", "in a container: docker run --pid=host", false})
+		unseen := "this is a pid namespace: processes outside of it are not visible"
+		if !x.Exists(kernelTypes) { // where the probes find a process's number in our namespace
+			unseen += ", nor are those in namespaces below it (no kernel types: " + kernelTypes + ")"
+		}
+		x.addFeature(Feature{FeatureNamespace, No, unseen, "in a container: docker run --pid=host", false})
 	}
 	if x.hidesProcesses() && !x.held.hasCapability(unix.CAP_SYS_PTRACE) {
 		x.addFeature(Feature{FeatureHidden, No, "/proc is mounted with hidepid: other users' processes are not visible", "CAP_SYS_PTRACE shows them", false})

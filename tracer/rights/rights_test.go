@@ -230,6 +230,10 @@ func TestFeatures(t *testing.T) {
 		{"no types", func(m *machine) { delete(m.files, kernelTypes) }, FeatureLifecycle, No, "by scanning /proc", "CONFIG_DEBUG_INFO_BTF"},
 		{"tracepoints refused", func(m *machine) { m.results[CheckLifecycle] = unix.EPERM }, FeatureLifecycle, Unknown, "operation not permitted", ""},
 		{"pid namespace", func(m *machine) { m.links["/proc/self/ns/pid"] = "pid:[4026532400]" }, FeatureNamespace, No, "outside of it are not visible", "--pid=host"},
+		{"pid namespace without types", func(m *machine) {
+			m.links["/proc/self/ns/pid"] = "pid:[4026532400]"
+			delete(m.files, kernelTypes)
+		}, FeatureNamespace, No, "nor are those in namespaces below it", "--pid=host"},
 		{"pid namespace, lifecycle", func(m *machine) { m.links["/proc/self/ns/pid"] = "pid:[4026532400]" }, FeatureLifecycle, Yes, "the kernel reports forks", ""},
 		{"hidepid", func(m *machine) {
 			m.status("000000c000000000", everything, "")
