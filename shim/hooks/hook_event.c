@@ -28,16 +28,24 @@ static void learn_event_status(cl_event handle, cl_int status)
 		learn_completion(&event->of, status);
 }
 
-/* Writes that the program has learned, without a wait, that a command has completed: as a wait that took no time. */
+/*
+ * Writes that the program has learned, without a wait, that a command has completed: as a wait that took no time. Where uses
+ * are not written, only of the last command of its queue: the device is then not behind the program.
+ */
 static void write_learned(const struct gmt_completion *of, uint64_t time, enum gmtawait await)
 {
 	const struct gmt_cover *what = &of->what;
-	if (!gmt_uses() || !what->queue || !time || gmt_queue_has_reached(what->queue, what->position))
+	if (!what->queue || gmt_queue_has_reached(what->queue, what->position))
 		return;
 	uint64_t now = gmt_now();
-	struct gmtevent event = GMT_EVENT_AWAIT(.time = now, .await = await, .awaited_queue = what->queue_id, .awaited_time = time);
-	gmt_ring_write(&event);
-	event = GMT_EVENT_SYNC(.time = now, .sync = GMT_SYNC_WAIT);
+	if (gmt_uses() && time) {
+		struct gmtevent event = GMT_EVENT_AWAIT(.time = now, .await = await, .awaited_queue = what->queue_id, .awaited_time = time);
+		gmt_ring_write(&event);
+	} else if (gmt_uses() || !gmt_session.config.transfers || what->queue->object.id != what->queue_id ||
+		   what->position < atomic_load(&what->queue->enqueued)) {
+		return;
+	}
+	struct gmtevent event = GMT_EVENT_SYNC(.time = now, .sync = GMT_SYNC_WAIT);
 	gmt_ring_write(&event);
 	gmt_queue_learn_completion(of); /* so that this is written once */
 }
@@ -45,7 +53,7 @@ static void write_learned(const struct gmt_completion *of, uint64_t time, enum g
 /* The program has asked for a command's status. */
 static void learn_queried_status(cl_event handle, cl_int status)
 {
-	const struct gmt_event *event = status == CL_COMPLETE && gmt_uses() ? gmt_event_find(handle) : NULL;
+	const struct gmt_event *event = status == CL_COMPLETE && gmt_follows_events() ? gmt_event_find(handle) : NULL;
 	if (event)
 		write_learned(&event->of, event->time, (enum gmtawait)event->await);
 	learn_event_status(handle, status);

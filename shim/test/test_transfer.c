@@ -215,6 +215,48 @@ TEST(transfers_and_waits_are_reported_where_uses_are_not)
 }
 
 /* Only what the program's queue measures anyway, when the command has completed, and once. */
+static void CL_CALLBACK ended(cl_event event, cl_int status, void *data)
+{
+	(void)event, (void)status, (void)data;
+}
+
+static cl_int status_of(cl_event event)
+{
+	cl_int status = 99;
+	OK(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL));
+	return status;
+}
+
+/* A program may learn of commands by callbacks and questions alone. While others are queued, the device is behind it. */
+TEST(where_uses_are_not_only_the_end_of_the_last_command_is_a_wait)
+{
+	begin((struct options){.nouses = true, .transfers = GMT_TRANSFERS_SAMPLED});
+	cl_mem buffer = new_buffer(4096);
+	cl_event event[4];
+	for (int i = 0; i < 4; i++) {
+		OK(clEnqueueFillBuffer(world.queue, buffer, "z", 1, 0, 16, 0, NULL, &event[i]));
+		if (i < 2)
+			OK(clSetEventCallback(event[i], CL_COMPLETE, ended, NULL));
+		if (i % 2 == 0)
+			continue;
+		CHECK(fake_complete_event(event[i - 1]));
+		EQUAL(status_of(event[i - 1]), CL_COMPLETE);
+		EQUAL(events(GMT_KIND_SYNC), i / 2); /* not of this one */
+		CHECK(status_of(event[i]) != CL_COMPLETE);
+		CHECK(fake_complete_event(event[i]));
+		EQUAL(status_of(event[i]), CL_COMPLETE);
+		EQUAL(status_of(event[i]), CL_COMPLETE);
+		EQUAL(events(GMT_KIND_SYNC), i / 2 + 1);
+		EQUAL(last_event(GMT_KIND_SYNC).op, GMT_SYNC_WAIT);
+		EQUAL(last_event(GMT_KIND_SYNC).duration, 0);
+	}
+	EQUAL(events(GMT_KIND_AWAIT), 0);
+	for (int i = 0; i < 4; i++)
+		OK(clReleaseEvent(event[i]));
+	OK(clReleaseMemObject(buffer));
+	end_clean();
+}
+
 TEST(the_device_times_transfers_that_do_not_block)
 {
 	begin(CALLERS);

@@ -120,6 +120,29 @@ func TestNothingMeasured(t *testing.T) {
 	}
 }
 
+// TestWaitsWithoutWaiting: a program that gives memory up while its command runs, and learns of the end by callbacks or by asking,
+// has blocks that count, though nothing is recorded of its commands. A machine that is too slow for an answer gets a longer run.
+func TestWaitsWithoutWaiting(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"callback", "poll"} {
+		var m []measuredJSON
+		var r outcome
+		for iterations := 100_000; iterations <= 900_000 && (len(m) == 0 || m[0].Blocks < 32); iterations *= 3 {
+			summary := filepath.Join(t.TempDir(), "s.json")
+			args := []string{gpumemtop(), "--headless", "--measure", "--measure-until", "50", "--summary", summary, "--", testProgram("paced"), itoa(iterations), "16K", how}
+			r = run(t, command{args: args})
+			text, err := os.ReadFile(summary)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m = measuredOf(t, text)
+		}
+		if r.code != 0 || len(m) != 1 || m[0].Blocks < 32 || m[0].Time == 0 {
+			t.Errorf("%s: %s, %+v\n%s", how, r, m, r.stderr)
+		}
+	}
+}
+
 // TestSeveralAlternatives: each has its turn and its result, in which order the user named them.
 func TestSeveralAlternatives(t *testing.T) {
 	t.Parallel()

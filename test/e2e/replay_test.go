@@ -66,7 +66,7 @@ var playedPrograms = []played{
 	{name: "churn", args: "20000 4K 1", long: true}, {name: "test/conformance", long: true}, {name: "test/conformance-buffers", long: true}, {name: "leak", args: "3 1M", long: true},
 	{name: "test/queries", long: true}, {name: "test/queries-buffers", long: true}, {name: "test/ranks", ranks: 2}, {name: "test/soak", args: "--ops 600 --threads 3 5", long: true},
 	{name: "test/soak-buffers", args: "--ops 200 --threads 3 7"}, {name: "spill", args: "40 64K tiled", long: true}, {name: "test/generated", args: "20 4K"},
-	{name: "test/growth", args: "60 1 buffers"}, {name: "test/outgrows", args: "scratch 6 1M", long: true}, {name: "test/overtaken", args: "1"}, {name: "threads", args: "300 20 4K", long: true},
+	{name: "test/growth", args: "60 1 buffers"}, {name: "test/outgrows", args: "scratch 6 1M", long: true}, {name: "test/overtaken", args: "1"}, {name: "test/paced", args: "200 4K"}, {name: "threads", args: "300 20 4K", long: true},
 	{name: "test/eager"}, {name: "photos", args: "6 256K", long: true}, {name: "test/waits", args: "1 1", long: true}, {name: "test/faults/cmdbuf", long: true}, {name: "test/faults/hungry", args: "4 1M"}, {name: "test/faults/keeper", args: "6 4K"}, {name: "test/faults/spawner", args: "20 10 4K"},
 }
 
