@@ -230,14 +230,16 @@ func runsOfBothBuilds(runs []candidate, base, head string) (before, after []cand
 			}
 		}
 	}
+	// The builds before are those that ran before the head did, and all their runs count, also those since then.
 	earlier := map[string]bool{}
 	for _, c := range runs {
-		switch name := c.build.buildName(); {
-		case isHead(c.build) || len(before) == runsMost:
-		case base != "" && c.build.isBuildNamed(base):
+		if base == "" && c.started <= first && len(earlier) < buildsBefore && !isHead(c.build) {
+			earlier[c.build.buildName()] = true
+		}
+	}
+	for _, c := range runs {
+		if len(before) < runsMost && !isHead(c.build) && (earlier[c.build.buildName()] || base != "" && c.build.isBuildNamed(base)) {
 			before = append(before, c)
-		case base == "" && c.started <= first && (earlier[name] || len(earlier) < buildsBefore):
-			earlier[name], before = true, append(before, c)
 		}
 	}
 	return before, after

@@ -113,6 +113,31 @@ func TestBuildsOfPrograms(t *testing.T) {
 	}
 }
 
+// TestBuildsThatTakeTurns: all runs of the build before count, on whichever side of the head's first run they began; a build that ran
+// only since then is not before it.
+func TestBuildsThatTakeTurns(t *testing.T) {
+	var runs []BuildRun
+	for i := range 30 {
+		build := i % 2 // 0 and 1 in turn, then 2
+		if i >= 20 {
+			build = 2
+		}
+		runs = append(runs, BuildRun{Run: fmt.Sprint(i), App: "a", Revision: fmt.Sprint("r", build), Started: int64(i), PeakInUse: int64(10 + build)})
+	}
+	for _, c := range []struct {
+		head         string
+		before, more int
+	}{{"", 20, 1}, {"r1", 10, 1}, {"r0", 0, 0}} {
+		b, err := CompareBuilds(each(runs), each[BuildSite](nil), "", c.head)
+		if err != nil || c.before == 0 != (len(b.Programs) == 0) {
+			t.Fatalf("%s: %+v, %v", c.head, b, err)
+		}
+		if c.before > 0 && (b.Programs[0].BaseRuns != c.before || b.Programs[0].HeadRuns != 10 || b.CountIncreases() != c.more) {
+			t.Errorf("%s: %+v", c.head, b.Programs[0])
+		}
+	}
+}
+
 // TestMissingRanks names the ranks of a job that left nothing.
 func TestMissingRanks(t *testing.T) {
 	var runs []BuildRun
