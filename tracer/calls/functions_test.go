@@ -75,10 +75,11 @@ func TestTableAndShim(t *testing.T) {
 		if notReported[name] == "" {
 			t.Errorf("%s is in hooks.def but not in the table, without a reason", name)
 		}
-		delete(notReported, name)
 	}
 	for name := range notReported {
-		t.Errorf("%s is in the table, or not a hook", name)
+		if _, hooked := hooks[name]; !hooked {
+			t.Errorf("%s is in the table, or not a hook", name)
+		}
 	}
 }
 
