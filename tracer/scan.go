@@ -21,15 +21,18 @@ type scanState struct {
 	ends    int          // scans left that look for ended processes
 }
 
-// scanProcessesIfDue scans if the time for it has come.
+// scanProcessesIfDue scans if the time for it has come. After Detach it only records what was lost until then.
 func (t *Tracer) scanProcessesIfDue() {
 	now := t.options.Clock()
-	if now < t.scan.last+scanNS {
+	if now < t.scan.last+scanNS && t.detached == 0 {
 		return
 	}
 	t.scan.last = now
 	for p := range t.table.eachInStateOrLater(watched) {
 		p.recordLosses()
+	}
+	if t.detached != 0 {
+		return
 	}
 	t.probeQueriedExtensions()
 	t.scanProcesses()

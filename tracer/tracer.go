@@ -49,7 +49,7 @@ type Tracer struct {
 	noted    map[int]losses // those that are recorded, by pid, until the kernel forgets its counts
 	scan     scanState
 	warned   map[string]bool // warnings that the user has seen
-	detached bool
+	detached uint64          // kernel's time when Detach began, ns; 0: before
 	// killsFiltered is the release of a kernel that kills probed processes with a seccomp filter, else empty.
 	killsFiltered string
 
@@ -151,7 +151,7 @@ func (t *Tracer) Poll(wait time.Duration, put func(*wire.Record)) (int, error) {
 		t.put(&t.buffered[i])
 	}
 	t.buffered = nil
-	if n > 0 || t.detached {
+	if n > 0 || t.detached != 0 {
 		wait = 0
 	}
 	for {
@@ -161,7 +161,7 @@ func (t *Tracer) Poll(wait time.Duration, put func(*wire.Record)) (int, error) {
 		}
 		t.scan.drained = t.scan.drained || samples < kernel.Batch
 		// After Detach the ring is read until a record comes or it is empty: not every sample makes a record.
-		if !t.detached || samples == 0 || n > 0 {
+		if t.detached == 0 || samples == 0 || n > 0 {
 			break
 		}
 	}
@@ -177,6 +177,9 @@ func (t *Tracer) Poll(wait time.Duration, put func(*wire.Record)) (int, error) {
 }
 
 func (t *Tracer) handleSample(s *wire.Sample) {
+	if t.detached != 0 && s.Sight != wire.SightCall && s.Time > t.detached {
+		return // without the calls since then, what a process holds at its end would pass for leaked
+	}
 	pid := int(s.Pid)
 	switch s.Sight {
 	case wire.SightCall:
@@ -257,10 +260,10 @@ func (t *Tracer) isClosed() bool {
 
 // Detach removes all probes; the targets run on. Poll still returns what they did before. A second Detach does nothing.
 func (t *Tracer) Detach() error {
-	if t.detached || t.isClosed() {
+	if t.detached != 0 || t.isClosed() {
 		return nil
 	}
-	t.detached = true
+	t.detached = t.options.Clock() - t.shift
 	return errors.Join(t.kernel.SetPaused(true), t.probes.close())
 }
 

@@ -230,6 +230,28 @@ func TestDetach(t *testing.T) {
 	}
 }
 
+// TestEndsAfterDetach: a process that ends while the probes are removed goes on as far as is known, since its last releases were not
+// reported. A process that ended before is over.
+func TestEndsAfterDetach(t *testing.T) {
+	before, after := begin(t, loader, "create 1 50"), begin(t, loader, "create 1 60")
+	w := watch(t, pids(before, after))
+	before.do("create 1 70")
+	after.do("create 1 80")
+	before.Kill()
+	if err := w.Detach(); err != nil {
+		t.Fatal(err)
+	}
+	after.Kill()
+	for w.poll(0) > 0 {
+	}
+	if got := w.eventsOf(before.pid); len(got) == 0 || got[len(got)-1] != "exit 137 signal 9" {
+		t.Errorf("%q", got)
+	}
+	if got := w.eventsOf(after.pid); len(got) == 0 || got[len(got)-1] != "create buffer 1 80" {
+		t.Errorf("%q", got)
+	}
+}
+
 // What a process maps after Detach is not probed.
 func TestMappedAfterDetach(t *testing.T) {
 	p := begin(t)

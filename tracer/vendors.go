@@ -48,7 +48,7 @@ func (v *vendors) close() {
 // queryDriversOfLibrary starts a query for the extension functions of a library that have no symbol, once.
 func (t *Tracer) queryDriversOfLibrary(library *target.Library) {
 	v, id := t.vendors, library.Identity
-	if len(library.Missing) == 0 || t.options.Ask == nil || v.queried[id] || len(v.queried) == queriesMax || t.detached {
+	if len(library.Missing) == 0 || t.options.Ask == nil || v.queried[id] || len(v.queried) == queriesMax || t.detached != 0 {
 		return
 	}
 	v.queried[id] = true
