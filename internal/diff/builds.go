@@ -126,9 +126,7 @@ func CompareBuilds(runs Table[BuildRun], sites Table[BuildSite], base, head stri
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(all, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(b.started, a.started), a.row-b.row)
-	})
+	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(b.started, a.started) })
 	for _, name := range []string{base, head} {
 		if name != "" && !slices.ContainsFunc(all, func(c candidate) bool { return c.build.isBuildNamed(name) }) {
 			return nil, fmt.Errorf("no run has the revision or build %s: the latest are %s", name, strings.Join(buildsOfRuns(all, 5), ", "))
@@ -137,20 +135,21 @@ func CompareBuilds(runs Table[BuildRun], sites Table[BuildSite], base, head stri
 	all = slices.DeleteFunc(all, func(c candidate) bool { return c.build.buildName() == "" })
 	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(a.build.App, b.build.App) })
 	b, rows, latest := &Builds{}, map[int]*BuildRun{}, map[string]string{}
+	isHead := func(r *BuildRun) bool {
+		return head != "" && r.isBuildNamed(head) || head == "" && r.buildName() == latest[r.App]
+	}
 	for len(all) > 0 {
 		app := all[0].build.App
 		latest[app] = all[0].build.buildName()
 		n := sort.Search(len(all), func(i int) bool { return all[i].build.App > app })
-		if before, after := runsOfBothBuilds(all[:n], base, head); len(before) > 0 && len(after) > 0 {
+		if before, after := runsOfBothBuilds(all[:n], base, isHead); len(before) > 0 && len(after) > 0 {
 			p := Program{App: app, Base: buildsOfRuns(before, buildsBefore), Head: buildsOfRuns(after, buildsBefore), BaseRuns: len(before), HeadRuns: len(after)}
 			p.before, p.after = addRowsOfRuns(before, rows), addRowsOfRuns(after, rows)
 			b.Programs = append(b.Programs, p)
 		}
 		all = all[n:]
 	}
-	return b, b.readAndCompareRuns(runs, sites, rows, func(r *BuildRun) bool {
-		return head != "" && r.isBuildNamed(head) || head == "" && r.buildName() == latest[r.App]
-	})
+	return b, b.readAndCompareRuns(runs, sites, rows, isHead)
 }
 
 // addRowsOfRuns returns rows for the figures of runs, and adds them to all.
@@ -216,12 +215,7 @@ func buildsOfRuns(runs []candidate, most int) (names []string) {
 }
 
 // runsOfBothBuilds returns the runs of one program that are compared, the latest first.
-func runsOfBothBuilds(runs []candidate, base, head string) (before, after []candidate) {
-	isHead := func(r *BuildRun) bool { return r.isBuildNamed(head) }
-	if head == "" {
-		latest := runs[0].build.buildName()
-		isHead = func(r *BuildRun) bool { return r.buildName() == latest }
-	}
+func runsOfBothBuilds(runs []candidate, base string, isHead func(*BuildRun) bool) (before, after []candidate) {
 	first := int64(math.MaxInt64)
 	for _, c := range runs {
 		if isHead(c.build) {

@@ -27,7 +27,7 @@ func (p presentRanks) note(r *BuildRun) {
 	}
 	if rank, err := strconv.Atoi(r.Rank); err == nil && rank >= 0 && rank < size {
 		job := rankedJob{r.App, r.Job, size}
-		p[job] = append(p[job], int32(rank)) //nolint:gosec // less than size
+		p[job] = append(p[job], int32(rank))
 	}
 }
 

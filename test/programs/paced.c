@@ -33,7 +33,10 @@ int main(int argc, char **argv)
 {
 	struct arguments arguments = arguments_read(argc, argv, "[ITERATIONS] [SIZE] [callback | poll]", 3);
 	size_t iterations = arguments_count(&arguments, 0, 1000), size = arguments_size(&arguments, 1, 256 << 10);
-	int poll = arguments.count > 2 && !strcmp(arguments.values[2], "poll");
+	const char *how = arguments.count > 2 ? arguments.values[2] : "callback";
+	int poll = !strcmp(how, "poll");
+	if (!poll && strcmp(how, "callback"))
+		fail("paced: %s: want callback or poll", how);
 	const cl_uint pattern = 0x5a5a5a5a;
 	struct gpu gpu = gpu_open(0);
 	sem_init(&completed, 0, 0);
